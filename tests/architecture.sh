@@ -23,6 +23,7 @@ plan 3
 measure/calibration 4
 measure/guard 4
 measure 5
+results 5
 results/store 6
 run/environment 7
 run 8

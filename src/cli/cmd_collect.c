@@ -4,7 +4,9 @@
 #include "base/mem.h"
 #include "report/closing_lanes.h"
 #include "report/live/width.h"
+#include "results/store/results.h"
 #include "results/store/results_json.h"
+#include "results/store/usage.h"
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/message.h"
@@ -32,9 +34,7 @@ static bool is_complete(const struct collected *collected)
     return true;
 }
 
-/* Returns a new reference to how the slots of its nodes spent the time; NULL or null: a single
- * slot. */
-static json_t *write_collected_page(int dir, const char *run_dir)
+static void write_collected_page(int dir, const char *run_dir)
 {
     struct err err = {0};
     const struct report_options how = {.dir = &dir,
@@ -44,8 +44,6 @@ static json_t *write_collected_page(int dir, const char *run_dir)
     json_auto_t *run = results_read_json(run_dir, &err);
     if (!run || !report_page_write(run, run_dir, &how, &err))
         cli_warning("there is no report.html: %s", err.text);
-    json_t *lanes = json_incref(json_object_get(run, "lanes"));
-    return lanes;
 }
 
 /* Their names come from the nodes, each line is made here. */
@@ -58,21 +56,17 @@ static void add_legible_lines(const struct text *lines, struct text *out)
     }
 }
 
-static int show_collected(const struct collected *collected, const char *run_dir, json_t *lanes,
-                          bool as_json)
+static int show_collected(const struct collected *collected, const char *run_dir,
+                          const struct lane_uses *lanes, bool as_json)
 {
     AUTO_TEXT struct text text = {0};
     AUTO_TEXT struct text of_lanes = {0};
     if (as_json) {
         json_t *json = collected_json(collected, run_dir);
-        /* Without what they did when: that is the page's. */
-        size_t i;
-        json_t *lane;
-        json_array_foreach(json_object_get(lanes, "lanes"), i, lane) json_object_del(lane, "spans");
-        json_object_set_new(json, "lanes", lanes ? json_incref(lanes) : json_null());
+        json_object_set_new(json, "lanes", lane_uses_json(lanes));
         json_print_taken(json, &text);
     } else {
-        const struct results results = {.lanes = lanes};
+        const struct results results = {.lanes = *lanes};
         const struct closing_options how = {
             .run_dir = run_dir,
             .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0};
@@ -107,9 +101,11 @@ static int collect_and_show(const struct cli_call *call, const struct strv *env)
     AUTO_CLOSE int dir = run_folder_open_named(call->operands.items[0], &path, &err);
     if (dir < 0 || !collect_run(dir, path, &collected, &err))
         return cli_failed(CLI_BROKEN, &err);
-    json_auto_t *lanes = write_collected_page(dir, path);
+    AUTO(results_fini) struct results results = {0};
+    write_collected_page(dir, path);
+    results_read(path, &results, &err);
     find_task_statuses(dir, env, &collected);
-    return show_collected(&collected, path, lanes, call->values[OPTION_JSON].given);
+    return show_collected(&collected, path, &results.lanes, call->values[OPTION_JSON].given);
 }
 
 static int run_collect(const struct cli_call *call)

@@ -7,6 +7,7 @@
 #include "results/judge/identical.h"
 #include "results/judge/rows.h"
 #include "results/store/lock.h"
+#include "results/store/machines.h"
 #include "results/store/results.h"
 #include "results/store/results_json.h"
 #include "session/command.h"
@@ -79,15 +80,8 @@ static void leave_out_experiments(json_t *run, const char *dir)
     if (!run || !dataset_read(&dataset, dir, &ignored))
         return;
     AUTO_FREE char *said = reading_leave_out(&dataset, &ids);
-    if (!said)
-        return;
-    json_t *experiments = json_object_get(run, "experiments");
-    for (size_t i = json_array_size(experiments); i-- > 0;) {
-        const char *id = json_get_text(json_array_get(experiments, i), "experiment_id");
-        if (id && strv_has(&ids, id))
-            json_array_remove(experiments, i);
-    }
-    json_object_set_new(run, "problems", json_pack("[s]", said));
+    if (said)
+        results_json_leave_out(run, &ids, said);
 }
 
 /* A folder without run.db is read as the study's. */
@@ -122,7 +116,8 @@ static bool write_run_page(const struct cli_call *call, const char *dir, struct 
     enum lock_seen seen = lock_look(dir);
     json_auto_t *json = read_report_folder(dir, &study, &how.foreign, err);
     how.dataset = how.foreign ? &study : NULL;
-    how.life = json && !how.foreign ? run_life_of(json, seen) : RUN_LIFE_ENDED;
+    how.life =
+        json && !how.foreign ? run_life_of(results_json_has_ended(json), seen) : RUN_LIFE_ENDED;
     if (json && call->values[OPTION_SNAPSHOTS].given)
         report_snapshots_write(json, dir);
     if (!json)
@@ -138,7 +133,8 @@ static bool write_run_page(const struct cli_call *call, const char *dir, struct 
 static int print_methods(const struct cli_call *call, const char *dir)
 {
     struct err err = {0};
-    AUTO(results_fini) struct results results = {0};
+    AUTO(facts_fini) struct facts facts = {0};
+    AUTO(machines_fini) struct machines machines = {0};
     enum lock_seen seen = lock_look(dir);
     AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
@@ -160,22 +156,17 @@ static int print_methods(const struct cli_call *call, const char *dir)
                                    dir, list),
                            &err));
     }
-    json_t *json = results_read_json(dir, &err);
-    if (!json || !results_read(dir, &results, &err)) {
-        json_decref(json);
+    if (!facts_read(dir, &facts, &err))
         return cli_failed(CLI_BROKEN, &err);
-    }
+    machines_read(fd, &machines);
     AUTO_FREE char *folder = realpath(dir, NULL);
     const char *name = folder ? strrchr(folder, '/') : NULL;
-    json_auto_t *machine = report_machine_read(fd);
-    struct methods_input input = {.results = &results,
-                                  .run = json,
-                                  .machine = machine,
+    struct methods_input input = {.facts = &facts,
+                                  .machine = machines.items,
                                   .folder = name ? name + 1 : dir,
-                                  .life = run_life_of(json, seen)};
+                                  .life = run_life_of(facts.ended, seen)};
     AUTO_TEXT struct text text = {0};
     methods_text(&input, &text);
-    json_decref(json);
     if (call->values[OPTION_ANONYMOUS].given) {
         AUTO_TEXT struct text replaced = {0};
         struct anonymous *anonymous = anonymous_new(&dataset);

@@ -32,8 +32,7 @@ static bool is_registry(const char *path)
 {
     AUTO(json_doc_fini) struct json_doc doc = {0};
     struct err err = {0};
-    return json_doc_read_config(path, LONGEST_FILE, &doc, &err) && json_get(doc.root, "models") &&
-           !json_get(doc.root, "experiments");
+    return json_doc_read_config(path, LONGEST_FILE, &doc, &err) && settings_are_registry(&doc);
 }
 
 /* False: an error, which was reported. */

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/json_print.h"
 #include "base/mem.h"
+#include "base/record.h"
 #include "machine/contain/sys.h"
 #include "session/caller.h"
 #include "session/command.h"
@@ -212,19 +213,36 @@ static void request_from_caller(struct clean_caller *caller, char what, struct t
     end_clean_caller(caller);
 }
 
+/* A run or an exec that the caller's process found. */
+struct claim_line {
+    const char *run_dir;
+    int pid;
+    size_t start_time;
+    struct reading age_s;
+    bool exec;
+};
+
+#define CLAIM(member, ...) RECORD(struct claim_line, member, __VA_ARGS__)
+static const struct record_field claim_fields[] = {
+    CLAIM(run_dir),
+    CLAIM(pid, .presence = RECORD_NEEDED, .low = 1, .high = INT_MAX),
+    CLAIM(start_time, .presence = RECORD_NEEDED),
+    CLAIM(age_s, .presence = RECORD_NEEDED),
+    CLAIM(exec),
+    {0}};
+
 static void parse_leftover_claim(const json_t *json, uid_t uid, struct clean_view *view)
 {
-    json_int_t pid, start_time;
-    struct leftover_claim claim = {
-        .uid = uid, .run = STATE_RUN, .run_dir = json_get_text(json, "run_dir")};
-    if (!json_get_int(json, "pid", &pid) || pid < 1 || pid > INT_MAX ||
-        !json_get_int(json, "start_time", &start_time) || start_time < 0 ||
-        !json_get_number(json, "age_s", &claim.run_age_s))
+    struct claim_line line = {0};
+    struct err ignored;
+    if (!record_read(claim_fields, json, &line, &ignored))
         return;
-    claim.pid = (pid_t)pid;
-    claim.start_time = (uint64_t)start_time;
-    if (json_is_true(json_object_get(json, "exec")))
-        claim.run = STATE_EXEC;
+    const struct leftover_claim claim = {.uid = uid,
+                                         .run = line.exec ? STATE_EXEC : STATE_RUN,
+                                         .run_dir = line.run_dir,
+                                         .pid = line.pid,
+                                         .start_time = line.start_time,
+                                         .run_age_s = line.age_s.value};
     leftovers_claim(&view->leftovers, &claim, view->has_memory ? &view->memory : NULL);
 }
 

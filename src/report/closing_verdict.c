@@ -1,6 +1,5 @@
 #include "report/closing_verdict.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/value.h"
@@ -17,29 +16,18 @@
 static const double ROOM = 1.1;
 
 static const struct budget_row {
-    const char *key, *unit, *option;
+    const char *name, *option;
+    size_t at; /* in the record */
     bool is_time;
 } rows[] = {
-    {"energy", "j", "--energy-budget", false},
-    {"time", "s", "--time-budget", true},
-};
-enum { ROWS = sizeof rows / sizeof *rows };
-
-struct budget_use {
-    double budget, used, mean; /* mean: of one experiment; 0: not known */
+    {"energy", "--energy-budget", offsetof(struct budget_record, energy_j), false},
+    {"time", "--time-budget", offsetof(struct budget_record, time_s), true},
 };
 
-static bool use_of(const json_t *budget, const struct budget_row *row, struct budget_use *out)
+static const struct budget_use *use_of(const struct budget_record *budget,
+                                       const struct budget_row *row)
 {
-    static const char *const names[] = {"budget", "used", "mean"};
-    double *const values[] = {&out->budget, &out->used, &out->mean};
-    const json_t *one = json_object_get(budget, row->key);
-    *out = (struct budget_use){0};
-    for (size_t i = 0; i < 3; i++) {
-        AUTO_FREE char *key = mem_printf("%s_%s", names[i], row->unit);
-        json_get_number(one, key, values[i]);
-    }
-    return out->budget > 0;
+    return (const struct budget_use *)(const void *)((const char *)budget + row->at);
 }
 
 static char *amount_shown(const struct budget_row *row, double value)
@@ -51,45 +39,38 @@ static char *amount_shown(const struct budget_row *row, double value)
     return mem_strdup(text);
 }
 
-static void add_counted(const json_t *budget, struct text *out)
+static void add_counted(const struct budget_record *budget, struct text *out)
 {
-    const json_t *counted = json_object_get(budget, "counted");
-    json_int_t attempts = 0, estimated = 0, unmeasured = 0;
-    json_get_int(budget, "attempts", &attempts);
-    json_get_int(budget, "estimated", &estimated);
-    json_get_int(budget, "unmeasured", &unmeasured);
     text_add(out, "  counted: ");
-    for (size_t i = 0; i < json_array_size(counted); i++) {
-        const char *name = json_string_value(json_array_get(counted, i));
-        AUTO_FREE char *shown = utf8_line(name ? name : "?");
+    for (size_t i = 0; i < budget->counted.count; i++) {
+        AUTO_FREE char *shown = utf8_line(budget->counted.items[i]);
         text_addf(out, "%s%ss", i ? " and " : "", shown);
     }
-    text_addf(out, ", gross, of %lld attempt%s", (long long)attempts, attempts == 1 ? "" : "s");
-    if (estimated)
-        text_addf(out, "; %lld by the last reading while it ran", (long long)estimated);
-    if (unmeasured)
-        text_addf(out, "; not counted, as nothing measured them: %lld", (long long)unmeasured);
+    text_addf(out, ", gross, of %lld attempt%s", (long long)budget->attempts,
+              budget->attempts == 1 ? "" : "s");
+    if (budget->estimated)
+        text_addf(out, "; %lld by the last reading while it ran", (long long)budget->estimated);
+    if (budget->unmeasured)
+        text_addf(out, "; not counted, as nothing measured them: %lld",
+                  (long long)budget->unmeasured);
     text_add(out, "; not counted: pauses\n");
 }
 
 void closing_add_budget(const struct results *results, struct text *out)
 {
-    const json_t *budget = results->budget;
-    const char *reached = json_get_text(budget, "reached");
-    bool energy = false;
-    EACH (row, rows, ROWS) {
-        struct budget_use use;
-        if (!use_of(budget, row, &use))
+    const struct budget_record *budget = &results->budget;
+    EACH_OF (row, rows) {
+        const struct budget_use *use = use_of(budget, row);
+        if (use->budget <= 0)
             continue;
-        AUTO_FREE char *total = amount_shown(row, use.budget);
-        AUTO_FREE char *used = amount_shown(row, use.used);
-        text_addf(out, "%s budget: %s of %s used\n", row->key, used, total);
-        energy = energy || !row->is_time;
+        AUTO_FREE char *total = amount_shown(row, use->budget);
+        AUTO_FREE char *used = amount_shown(row, use->used);
+        text_addf(out, "%s budget: %s of %s used\n", row->name, used, total);
     }
-    if (energy)
+    if (budget->energy_j.budget > 0)
         add_counted(budget, out);
-    if (reached) {
-        AUTO_FREE char *shown = utf8_line(reached);
+    if (budget->reached) {
+        AUTO_FREE char *shown = utf8_line(budget->reached);
         text_addf(out, "stopped: %s\n", shown);
     }
 }
@@ -103,16 +84,14 @@ static double rounded_up(double value)
 
 void closing_budget_options(const struct results *results, size_t left, struct strv *argv)
 {
-    if (!json_get_text(results->budget, "reached"))
+    if (!results->budget.reached)
         return;
-    EACH (row, rows, ROWS) {
-        struct budget_use use;
-        if (!use_of(results->budget, row, &use))
+    EACH_OF (row, rows) {
+        const struct budget_use *use = use_of(&results->budget, row);
+        double needed = use->used + (double)left * use->mean;
+        if (use->budget <= 0 || (use->mean > 0 ? needed <= use->budget : use->used < use->budget))
             continue;
-        double needed = use.used + (double)left * use.mean;
-        if (use.mean > 0 ? needed <= use.budget : use.used < use.budget)
-            continue;
-        double wanted = use.mean > 0 ? needed * ROOM : 2 * use.budget;
+        double wanted = use->mean > 0 ? needed * ROOM : 2 * use->budget;
         strv_add(argv, row->option);
         strv_add_owned(argv, row->is_time ? mem_printf("%.0fm", ceil(wanted / 60))
                                           : size_energy_text(rounded_up(wanted)));

@@ -6,15 +6,10 @@
 #include "base/text.h"
 #include "results/store/store.h"
 
-#include <jansson.h>
-
 struct methods_input {
-    const struct results *results; /* all experiments */
-    /* the same run, as results_read_json gives it: at most 2000 experiments in detail */
-    const json_t *run;
-    /* machine.json of the last session; NULL: there is none that can be read */
-    const json_t *machine;
-    const char *folder; /* the name of the run's folder, without its path */
+    const struct facts *facts;
+    const struct machine_record *machine; /* of the last session; NULL: not readable */
+    const char *folder;                   /* the name of the run's folder, without its path */
     enum run_life life;
 };
 
@@ -22,8 +17,8 @@ struct methods_input {
 void methods_text(const struct methods_input *input, struct text *out);
 
 /* The paragraphs on how it was measured; each ends with a newline. (methods_measured.c) */
-void methods_add_sensors(const struct methods_input *input, struct text *out);
-void methods_add_uncertainty(const struct methods_input *input, struct text *out);
+void methods_add_sensors(const struct facts *facts, struct text *out);
+void methods_add_uncertainty(const struct facts *facts, struct text *out);
 
 /* "a, b and c"; "" for none. The caller frees it. */
 char *methods_list(const struct strv *items);

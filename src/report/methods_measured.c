@@ -1,17 +1,10 @@
 /* How the energies of a run were measured, and how uncertain they are: from the energy records of
  * its experiments. */
-#include "base/json.h"
 #include "base/mem.h"
 #include "report/methods.h"
 
 #include <math.h>
 #include <string.h>
-
-/* "energy" of the attempt that counts; NULL: there is none. */
-static const json_t *energy_of(const json_t *experiment)
-{
-    return json_get(json_get(experiment, "tare"), "energy");
-}
 
 /* By how the name of a source ends: what is before it is the vendor's library. */
 static const struct {
@@ -51,42 +44,39 @@ static void scope_fini(struct scope *scope)
     strv_fini(&scope->profiles);
 }
 
-static void scope_add(struct scope *scope, const json_t *figures)
+static void scope_add(struct scope *scope, const struct energy_figures *figures)
 {
-    const char *source = json_get_text(figures, "source");
-    double value;
-    if (!json_get_number(figures, "joules", &value))
+    if (!figures->energy_j.valid)
         return;
     scope->measured++;
-    AUTO_FREE char *meaning = source ? source_meaning(source) : NULL;
+    AUTO_FREE char *meaning = figures->source ? source_meaning(figures->source) : NULL;
     if (meaning)
         strv_add_once(&scope->sources, meaning);
-    if (json_get_number(figures, "covered_share", &value)) {
-        scope->covered_least = scope->has_covered ? fmin(scope->covered_least, value) : value;
+    struct reading covered = figures->covered_share, gap = figures->longest_gap_s;
+    if (covered.valid) {
+        scope->covered_least =
+            scope->has_covered ? fmin(scope->covered_least, covered.value) : covered.value;
         scope->has_covered = true;
     }
-    if (json_get_number(figures, "longest_gap_s", &value)) {
-        scope->gap_most_s = scope->has_gap ? fmax(scope->gap_most_s, value) : value;
+    if (gap.valid) {
+        scope->gap_most_s = scope->has_gap ? fmax(scope->gap_most_s, gap.value) : gap.value;
         scope->has_gap = true;
     }
-    scope->net += json_get_number(figures, "net_of_bare_idle_j", &value);
+    scope->net += figures->net_j.valid;
 }
 
-static struct scope scope_read(const struct methods_input *input, const char *key)
+static void read_scopes(const struct facts *facts, struct scope *gpu, struct scope *cpu)
 {
-    struct scope scope = {0};
-    size_t i;
-    json_t *experiment, *device;
-    json_array_foreach(json_object_get(input->run, "experiments"), i, experiment)
-    {
-        size_t d;
-        scope_add(&scope, json_get(energy_of(experiment), key));
-        json_array_foreach((json_t *)json_get(energy_of(experiment), "devices"), d,
-                           device) if (strcmp(key, "gpu") == 0 &&
-                                       json_get_text(device, "sensor_profile"))
-            strv_add_once(&scope.profiles, json_get_text(device, "sensor_profile"));
+    for (size_t i = 0; i < facts->results.count; i++) {
+        const struct energy_record *energy = facts->items[i].energy;
+        if (!energy)
+            continue;
+        scope_add(gpu, &energy->gpu);
+        scope_add(cpu, &energy->cpu_package);
+        EACH (device, energy->devices, energy->device_count)
+            if (device->sensor_profile)
+                strv_add_once(&gpu->profiles, device->sensor_profile);
     }
-    return scope;
 }
 
 static void add_readings(const struct scope *scope, struct text *out)
@@ -118,10 +108,10 @@ static void add_profiles(const struct scope *scope, struct text *out)
         text_add(out, " Whether the GPU was calibrated is not recorded.");
 }
 
-void methods_add_sensors(const struct methods_input *input, struct text *out)
+void methods_add_sensors(const struct facts *facts, struct text *out)
 {
-    AUTO(scope_fini) struct scope gpu = scope_read(input, "gpu");
-    AUTO(scope_fini) struct scope cpu = scope_read(input, "cpu_package");
+    AUTO(scope_fini) struct scope gpu = {0}, cpu = {0};
+    read_scopes(facts, &gpu, &cpu);
     AUTO_FREE char *gpu_sources = methods_list(&gpu.sources),
                    *cpu_sources = methods_list(&cpu.sources);
     if (gpu.measured) {
@@ -137,12 +127,12 @@ void methods_add_sensors(const struct methods_input *input, struct text *out)
         text_add(out, "The energy of GPUs was not measured.");
     }
     if (cpu.measured)
-        text_addf(out,
-                  " Energy of the CPU is that of the packages, from %s, for %zu experiments%s.",
-                  cpu_sources, cpu.measured,
-                  input->results->lanes ? "; where several ran at the same time, an experiment has "
-                                          "the share of its CPU time, an estimate"
-                                        : "");
+        text_addf(
+            out, " Energy of the CPU is that of the packages, from %s, for %zu experiments%s.",
+            cpu_sources, cpu.measured,
+            facts->results.lanes.count ? "; where several ran at the same time, an experiment has "
+                                         "the share of its CPU time, an estimate"
+                                       : "");
     else
         text_add(out, " The energy of the CPU was not measured.");
     text_add(out, gpu.measured || cpu.measured
@@ -160,39 +150,33 @@ static char *component_words(const char *component)
 
 /* The components of the budgets of all GPU energies; how many have a gain that is stated, and how
  * many not; of how many a load in step with the sensor may hide more than the half-width. */
-static void read_budgets(const struct methods_input *input, struct strv *components,
-                         size_t *with_gain, size_t *without, size_t *aliased)
+static void read_budgets(const struct facts *facts, struct strv *components, size_t *with_gain,
+                         size_t *without, size_t *aliased)
 {
-    size_t i, c;
-    json_t *experiment, *component;
-    json_array_foreach(json_object_get(input->run, "experiments"), i, experiment)
-    {
-        const json_t *gpu = json_get(energy_of(experiment), "gpu"),
-                     *budget = json_get(gpu, "budget");
-        double bound_j, half_width_j;
-        if (json_get_number(gpu, "aliasing_bound_j", &bound_j) &&
-            json_get_number(gpu, "half_width_j", &half_width_j))
-            *aliased += bound_j > half_width_j;
-        json_array_foreach((json_t *)json_get(budget, "components"), c, component)
-        {
-            const char *name = json_get_text(component, "component");
-            double contribution;
-            bool known = json_get_number(component, "contribution_j", &contribution);
-            if (name && strcmp(name, "gain") == 0)
-                (*(known ? with_gain : without))++;
-            else if (name && known && contribution > 0) {
-                AUTO_FREE char *words = component_words(name);
+    for (size_t i = 0; i < facts->results.count; i++) {
+        const struct energy_record *energy = facts->items[i].energy;
+        if (!energy)
+            continue;
+        const struct energy_figures *gpu = &energy->gpu;
+        *aliased += gpu->aliasing_bound_j.valid && gpu->half_width_j.valid &&
+                    gpu->aliasing_bound_j.value > gpu->half_width_j.value;
+        EACH (component, gpu->components, gpu->component_count) {
+            struct reading contribution = component->contribution_j;
+            if (component->name && strcmp(component->name, "gain") == 0)
+                (*(contribution.valid ? with_gain : without))++;
+            else if (component->name && contribution.valid && contribution.value > 0) {
+                AUTO_FREE char *words = component_words(component->name);
                 strv_add_once(components, words);
             }
         }
     }
 }
 
-void methods_add_uncertainty(const struct methods_input *input, struct text *out)
+void methods_add_uncertainty(const struct facts *facts, struct text *out)
 {
     AUTO_STRV struct strv components = {0};
     size_t with_gain = 0, without = 0, aliased = 0;
-    read_budgets(input, &components, &with_gain, &without, &aliased);
+    read_budgets(facts, &components, &with_gain, &without, &aliased);
     if (!components.count) {
         text_add(out, "The uncertainty of energies is not recorded.\n");
         return;

@@ -2,7 +2,6 @@
 #include "report/methods.h"
 
 #include "base/amount.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "report/columns.h"
 #include "tare_build.h"
@@ -29,71 +28,53 @@ static const char *plural_ending(size_t count)
     return count == 1 ? "" : "s";
 }
 
-static const json_t *experiments_of(const struct methods_input *input)
-{
-    return json_object_get(input->run, "experiments");
-}
-
 /* "NVIDIA H200 (driver 580.159.04)" and "700 W" of each GPU that was measured, each once. */
-static void read_gpus(const struct methods_input *input, struct strv *gpus, struct strv *limits)
+static void read_gpus(const struct facts *facts, struct strv *gpus, struct strv *limits)
 {
-    size_t i, d;
-    json_t *experiment, *device;
-    json_array_foreach((json_t *)experiments_of(input), i, experiment) json_array_foreach(
-        (json_t *)json_get(json_get(json_get(experiment, "tare"), "energy"), "devices"), d, device)
-    {
-        const char *model = json_get_text(device, "model"),
-                   *driver = json_get_text(device, "driver");
-        double limit_w;
-        if (!model)
-            continue;
-        AUTO_FREE char *gpu = mem_printf("%s (driver %s)", model, driver ? driver : "not recorded");
-        strv_add_once(gpus, gpu);
-        if (!json_get_number(device, "power_limit_w", &limit_w))
-            continue;
-        AUTO_FREE char *limit = mem_printf("%.4g W", limit_w);
-        strv_add_once(limits, limit);
+    for (size_t i = 0; i < facts->results.count; i++) {
+        const struct energy_record *energy = facts->items[i].energy;
+        EACH (device, energy ? energy->devices : NULL, energy ? energy->device_count : 0) {
+            if (!device->model)
+                continue;
+            AUTO_FREE char *gpu = mem_printf("%s (driver %s)", device->model,
+                                             device->driver ? device->driver : "not recorded");
+            strv_add_once(gpus, gpu);
+            if (!device->power_limit_w.valid)
+                continue;
+            AUTO_FREE char *limit = mem_printf("%.4g W", device->power_limit_w.value);
+            strv_add_once(limits, limit);
+        }
     }
 }
 
 static void add_machine(const struct methods_input *input, struct text *out)
 {
-    AUTO_STRV struct strv gpus = {0}, limits = {0}, hosts = {0}, versions = {0};
-    const json_t *cpu = json_get(input->machine, "cpu");
-    const char *model = json_get_text(cpu, "model"),
-               *kernel = json_get_text(input->machine, "kernel");
-    json_int_t cpus, memory;
-    size_t i;
-    json_t *session;
-    json_array_foreach(json_object_get(input->run, "sessions"), i, session)
-    {
-        if (json_get_text(session, "host"))
-            strv_add_once(&hosts, json_get_text(session, "host"));
-        if (json_get_text(session, "version"))
-            strv_add_once(&versions, json_get_text(session, "version"));
-    }
-    read_gpus(input, &gpus, &limits);
+    static const struct machine_record unknown = {0};
+    AUTO_STRV struct strv gpus = {0}, limits = {0};
+    const struct machine_record *machine = input->machine ? input->machine : &unknown;
+    const struct facts *facts = input->facts;
+    read_gpus(facts, &gpus, &limits);
     AUTO_FREE char *gpu_list = methods_list(&gpus), *limit_list = methods_list(&limits),
-                   *version_list = methods_list(&versions);
+                   *version_list = methods_list(&facts->versions);
     text_addf(out, "The experiments ran under %s %s", TARE_NAME,
-              versions.count ? version_list : "(version not recorded)");
-    text_addf(out, hosts.count > 1 ? " on %zu machines; of the last: " : " on one machine: ",
-              hosts.count);
+              facts->versions.count ? version_list : "(version not recorded)");
+    text_addf(out, facts->hosts.count > 1 ? " on %zu machines; of the last: " : " on one machine: ",
+              facts->hosts.count);
     text_addf(out, "GPU %s%s%s; CPU %s", gpus.count ? gpu_list : "not recorded",
-              limits.count ? ", power limit " : "", limit_list, model ? model : "not recorded");
-    if (json_get_int(cpu, "count", &cpus))
-        text_addf(out, ", %lld logical CPUs", (long long)cpus);
-    if (json_get_int(input->machine, "memory_bytes", &memory)) {
-        AUTO_FREE char *size = amounts_size((struct reading){(double)memory, true});
+              limits.count ? ", power limit " : "", limit_list,
+              machine->cpu_model ? machine->cpu_model : "not recorded");
+    if (machine->cpu_count)
+        text_addf(out, ", %lld logical CPUs", (long long)machine->cpu_count);
+    if (machine->memory_bytes) {
+        AUTO_FREE char *size = amounts_size((struct reading){(double)machine->memory_bytes, true});
         text_addf(out, "; %s of memory", size);
     }
-    text_addf(out, "; Linux %s.\n", kernel ? kernel : "(version not recorded)");
+    text_addf(out, "; Linux %s.\n", machine->kernel ? machine->kernel : "(version not recorded)");
 }
 
 /* What the plan has of each mode, which models, and which values of their seeds. */
-static void add_plan(const struct methods_input *input, struct text *out)
+static void add_plan(const struct plan *plan, struct text *out)
 {
-    const struct plan *plan = &input->results->plan;
     AUTO_STRV struct strv models = {0}, seeds = {0};
     size_t modes[MODE_COUNT] = {0}, unseeded = 0;
     EACH (experiment, plan->experiments, plan->count) {
@@ -135,16 +116,17 @@ static void add_plan(const struct methods_input *input, struct text *out)
               unseeded);
 }
 
-static void add_containment_methods(const struct methods_input *input, struct text *out)
+static void add_containment_methods(const struct results *results, struct text *out)
 {
-    static const char *const keys[][2] = {
-        {"pidns", "a pid namespace"}, {"cgroup", "a cgroup v2"}, {"sweep", "a sweep of /proc"}};
+    static const char *const names[] = {"a pid namespace", "a cgroup v2", "a sweep of /proc"};
     size_t known = 0, backed = 0, held[3] = {0}, leftovers = 0, survivors = 0;
-    EACH (result, input->results->items, input->results->count) {
-        known += result->layers != NULL;
-        backed += json_is_true(json_object_get(result->layers, "kernel_backed"));
-        for (size_t k = 0; k < 3; k++)
-            held[k] += json_is_true(json_object_get(result->layers, keys[k][0]));
+    EACH (result, results->items, results->count) {
+        const struct result_layers *layers = &result->layers;
+        known += layers->known;
+        backed += layers->kernel_backed;
+        held[0] += layers->pidns;
+        held[1] += layers->cgroup;
+        held[2] += layers->sweep;
         leftovers += result->leftover_count;
         survivors += result->survivor_count;
     }
@@ -156,7 +138,7 @@ static void add_containment_methods(const struct methods_input *input, struct te
     for (size_t k = 0; k < 3; k++)
         if (held[k])
             strv_add_owned(&layers,
-                           mem_printf("%s (%zu of %zu experiments)", keys[k][1], held[k], known));
+                           mem_printf("%s (%zu of %zu experiments)", names[k], held[k], known));
     AUTO_FREE char *list = methods_list(&layers);
     text_addf(out,
               "The processes of each training were held together by %s; for %zu of %zu the kernel "
@@ -206,22 +188,15 @@ static void add_checks(const struct results *results, struct text *out)
 }
 
 /* From the preflight checks in the records of the experiments. */
-static void add_guard_methods(const struct methods_input *input, struct text *out)
+static void add_guard_methods(const struct facts *facts, struct text *out)
 {
-    const struct preflight_settings *asked = &input->results->plan.guard.preflight;
-    size_t i, g, made = 0, clear = 0;
-    double waited_s = 0, seconds;
-    json_t *experiment, *guard;
-    json_array_foreach((json_t *)experiments_of(input), i, experiment)
-        json_array_foreach((json_t *)json_get(json_get(experiment, "tare"), "guard"), g, guard)
-    {
-        const char *phase = json_get_text(guard, "phase");
-        if (!phase || strcmp(phase, "preflight") != 0)
-            continue;
-        made++;
-        clear += json_is_true(json_object_get(guard, "clear"));
-        if (json_get_number(guard, "waited_s", &seconds))
-            waited_s = fmax(waited_s, seconds);
+    const struct preflight_settings *asked = &facts->results.plan.guard.preflight;
+    size_t made = 0, clear = 0;
+    double waited_s = 0;
+    EACH (item, facts->items, facts->results.count) {
+        made += item->preflights;
+        clear += item->preflights_free;
+        waited_s = fmax(waited_s, item->preflight_waited_s);
     }
     if (!made) {
         text_add(out, "The state of GPUs before the attempts was not checked. ");
@@ -238,22 +213,13 @@ static void add_guard_methods(const struct methods_input *input, struct text *ou
                   memory, asked->utilisation_percent, asked->band_c,
                   preflight_policies[asked->policy], clear, made, waited_s);
     }
-    add_checks(input->results, out);
+    add_checks(&facts->results, out);
 }
 
-static void add_pause_methods(const struct methods_input *input, struct text *out)
+static void add_pause_methods(const struct facts *facts, struct text *out)
 {
-    const struct plan *plan = &input->results->plan;
+    const struct plan *plan = &facts->results.plan;
     const struct cooldown_settings *cooldown = &plan->guard.cooldown;
-    size_t i, count = 0;
-    double total_s = 0, seconds;
-    json_t *pause;
-    json_array_foreach(json_object_get(input->run, "pauses"), i,
-                       pause) if (json_get_number(pause, "seconds", &seconds))
-    {
-        count++;
-        total_s += seconds;
-    }
     if (cooldown->mode == COOLDOWN_ADAPTIVE)
         text_addf(out,
                   " Between two trainings the run paused until the GPUs were idle and cool again, "
@@ -266,9 +232,9 @@ static void add_pause_methods(const struct methods_input *input, struct text *ou
                   "entries, %.4g s before a retry",
                   plan->timing.between_runs_s, plan->timing.between_configurations_s,
                   plan->timing.before_retry_s);
-    if (count)
-        text_addf(out, "; %zu pause%s %s recorded, planned for %.4g s in all.\n", count,
-                  plural_ending(count), count == 1 ? "is" : "are", total_s);
+    if (facts->pauses)
+        text_addf(out, "; %zu pause%s %s recorded, planned for %.4g s in all.\n", facts->pauses,
+                  plural_ending(facts->pauses), facts->pauses == 1 ? "is" : "are", facts->pause_s);
     else
         text_add(out, "; no pause is recorded.\n");
 }
@@ -364,20 +330,6 @@ static void add_energies(const struct tally *tally, struct text *out)
                   "independent.\n");
 }
 
-/* "7 attempts"; if details of some experiments are missing, "at least" what the retries needed. */
-static void add_attempt_count(const struct methods_input *input, const struct tally *tally,
-                              struct text *out)
-{
-    size_t i, attempts = 0;
-    json_t *experiment;
-    json_array_foreach((json_t *)experiments_of(input), i, experiment) attempts +=
-        json_array_size(json_object_get(experiment, "spans"));
-    bool all = json_array_size(experiments_of(input)) == input->results->count;
-    attempts = all ? attempts : tally->ended + tally->retries;
-    text_addf(out, ", in %s%zu attempt%s, %zu of them retries.", all ? "" : "at least ", attempts,
-              plural_ending(attempts), tally->retries);
-}
-
 static void add_left_out(const struct strv *ids, struct text *out)
 {
     AUTO_STRV struct strv shown = {0};
@@ -390,17 +342,20 @@ static void add_left_out(const struct strv *ids, struct text *out)
         text_addf(out, " Left out of what follows: %s.", list);
 }
 
-static void add_outcomes(const struct methods_input *input, struct text *out)
+static void add_outcomes(const struct facts *facts, struct text *out)
 {
-    AUTO(methods_tally_fini) struct tally tally = tally_of(input->results);
+    AUTO(methods_tally_fini) struct tally tally = tally_of(&facts->results);
+    size_t planned = facts->results.count, attempts = 0;
+    EACH (item, facts->items, planned)
+        attempts += item->started;
     text_addf(
         out, "Of %zu experiment%s %zu succeeded, %zu failed, %zu %s interrupted and %zu %s not run",
-        input->results->count, plural_ending(input->results->count),
-        tally.outcomes[OUTCOME_SUCCEEDED], tally.outcomes[OUTCOME_FAILED],
-        tally.outcomes[OUTCOME_INTERRUPTED],
+        planned, plural_ending(planned), tally.outcomes[OUTCOME_SUCCEEDED],
+        tally.outcomes[OUTCOME_FAILED], tally.outcomes[OUTCOME_INTERRUPTED],
         tally.outcomes[OUTCOME_INTERRUPTED] == 1 ? "was" : "were", tally.outcomes[OUTCOME_NONE],
         tally.outcomes[OUTCOME_NONE] == 1 ? "was" : "were");
-    add_attempt_count(input, &tally, out);
+    text_addf(out, ", in %zu attempt%s, %zu of them retries.", attempts, plural_ending(attempts),
+              tally.retries);
     text_addf(out,
               " The verdicts on the measurements are: %zu clean, %zu unverified, %zu suspect, %zu "
               "contaminated, %zu "
@@ -430,28 +385,23 @@ static void add_citation(const struct methods_input *input, struct text *out)
 
 void methods_text(const struct methods_input *input, struct text *out)
 {
-    size_t shown = json_array_size(experiments_of(input));
+    const struct facts *facts = input->facts;
     if (input->life != RUN_LIFE_ENDED)
         text_add(out, "NOT FINISHED: the run has not ended; all counts are of now.\n\n");
-    if (shown < input->results->count)
-        text_addf(out,
-                  "NOT ALL: sensors, uncertainty and checks before attempts are those of %zu of "
-                  "the %zu experiments.\n\n",
-                  shown, input->results->count);
     add_machine(input, out);
     text_add(out, "\n");
-    add_plan(input, out);
+    add_plan(&facts->results.plan, out);
     text_add(out, "\n");
-    methods_add_sensors(input, out);
+    methods_add_sensors(facts, out);
     text_add(out, "\n");
-    methods_add_uncertainty(input, out);
+    methods_add_uncertainty(facts, out);
     text_add(out, "\n");
-    add_containment_methods(input, out);
+    add_containment_methods(&facts->results, out);
     text_add(out, "\n");
-    add_guard_methods(input, out);
-    add_pause_methods(input, out);
+    add_guard_methods(facts, out);
+    add_pause_methods(facts, out);
     text_add(out, "\n");
-    add_outcomes(input, out);
+    add_outcomes(facts, out);
     text_add(out, "\n");
     add_citation(input, out);
 }

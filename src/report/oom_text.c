@@ -9,6 +9,7 @@
 #include "gpu_memory/oom/size.h"
 #include "report/oom.h"
 #include "report/oom_snapshot.h"
+#include "results/store/experiment_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,8 +18,6 @@
 #include <sys/stat.h>
 
 /* What "oom" is given: logs, and what an experiment's folder knows besides. */
-
-enum { LONGEST_JSON = 64 << 20, EPOCHS_MAX = 100000 };
 
 static const char log_name[] = "training.log";
 
@@ -51,23 +50,6 @@ static bool read_oom_log(int fd, struct oom_log *log, struct err *err)
     return count == 0;
 }
 
-/* The peaks of the epochs, from the first on; of the name that has most of them. */
-static size_t read_peaks(const json_t *tare, double *peaks)
-{
-    const json_t *epochs = json_get(tare, "epochs");
-    size_t count = 0;
-    for (size_t i = 0; i < json_array_size(epochs) && count < EPOCHS_MAX; i++) {
-        const json_t *epoch = json_array_get(epochs, i);
-        const char *part = json_get_text(epoch, "part");
-        if ((!part || strcmp(part, "epoch") == 0) &&
-            json_get_number(epoch, "gpu_mem_peak_mib", &peaks[count])) {
-            peaks[count] *= 1048576;
-            count++;
-        }
-    }
-    return count;
-}
-
 /* A memory snapshot of the failure shows growth within an epoch. */
 static void read_step_growth(int folder, struct oom_log *log)
 {
@@ -83,36 +65,33 @@ static void read_step_growth(int folder, struct oom_log *log)
     log->has_growth = true;
 }
 
-static void read_growth(const json_t *tare, struct oom_log *log)
+/* By the peaks of the epochs, from the first on; of the name that has most of them. */
+static void read_growth(const struct experiment_file *file, struct oom_log *log)
 {
-    double *peaks = mem_array(EPOCHS_MAX, sizeof *peaks);
-    size_t count = read_peaks(tare, peaks);
+    AUTO_FREE double *peaks = mem_array(file->epoch_count + 1, sizeof *peaks);
+    size_t count = 0;
+    EACH (epoch, file->epochs, file->epoch_count)
+        if ((!epoch->part || strcmp(epoch->part, "epoch") == 0) && epoch->gpu_mem_peak_mib.valid)
+            peaks[count++] = epoch->gpu_mem_peak_mib.value * 1048576;
     log->growth = growth_of(peaks, count, 0);
     log->has_growth = count > 0;
-    free(peaks);
 }
 
-/* What an experiment's folder says of the attempt; nothing where it cannot be read. */
+/* What an experiment's folder says of the attempt (0: of the last one); nothing where it cannot be
+ * read. */
 static void read_circumstances(int folder, int64_t attempt, struct oom_log *log)
 {
-    AUTO_TEXT struct text text = {0};
-    struct json_doc doc;
-    if (!fs_read_at(folder, "experiment.json", LONGEST_JSON, &text, NULL) ||
-        !json_doc_parse("experiment.json", text_get(&text), text.length, &doc, NULL))
+    AUTO(experiment_file_fini) struct experiment_file file;
+    if (!experiment_file_read(folder, &file))
         return;
-    const json_t *tare = json_get(doc.root, "tare"), *attempts = json_get(tare, "attempts");
-    const json_t *measured =
-        json_get(doc.root, "foreground") ? json_get(doc.root, "foreground") : doc.root;
-    json_get_number(json_get(measured, "hyperparameters"), "batch_size", &log->batch_size);
-    bool last = attempt == 0 || (size_t)attempt == json_array_size(attempts);
-    const json_t *own =
-        json_array_get(attempts, attempt > 0 ? (size_t)attempt - 1 : json_array_size(attempts) - 1);
-    /* As the run found it in the training's environment: null there means that nothing was set. */
-    const json_t *setting = json_object_get(json_get(own, "oom"), "allocator_setting");
-    log->expandable = setting ? oom_expandable(json_string_value(setting)) : OOM_SETTING_UNKNOWN;
-    if (last)
-        read_growth(tare, log);
-    json_doc_fini(&doc);
+    size_t count = file.attempt_count, place = attempt > 0 ? (size_t)attempt : count;
+    const struct experiment_oom *oom =
+        place >= 1 && place <= count ? &file.attempts[place - 1].oom : NULL;
+    log->batch_size = file.batch_size;
+    log->expandable =
+        oom && oom->has_setting ? oom_expandable(oom->allocator_setting) : OOM_SETTING_UNKNOWN;
+    if (place == count)
+        read_growth(&file, log);
 }
 
 /* False: there is no log of this name. */

@@ -13,6 +13,7 @@
 #include "report/html.h"
 #include "report/page_private.h"
 #include "results/judge/anonymous.h"
+#include "results/store/page_json.h"
 #include "tare_build.h"
 
 #include <dirent.h>
@@ -131,39 +132,6 @@ static json_t *page_readings_json(const char *language)
     return out;
 }
 
-/* The page's times are those of the place where it was measured, as in the CSV files, wherever it
- * is read:
- * [[from_s, offset_s], ...] of the first session that says it; null: none does. */
-static json_t *offsets_json(const json_t *run)
-{
-    const json_t *sessions = json_object_get(run, "sessions"),
-                 *zone_s = json_object_get(run, "zone_s");
-    size_t i;
-    json_t *session;
-    if (json_is_integer(zone_s))
-        return json_pack("[[i, O]]", 0, zone_s);
-    json_array_foreach(sessions, i, session)
-    {
-        json_t *offsets = json_object_get(json_object_get(session, "zone"), "offsets");
-        if (json_array_size(offsets))
-            return json_incref(offsets);
-    }
-    return json_null();
-}
-
-/* JavaScript's numbers hold integers up to 2^53: larger ones are handed over as strings. */
-static void spell_large(json_t *object, const char *key)
-{
-    enum { ENOUGH = 24 };
-    static const json_int_t most = (json_int_t)1 << 53;
-    json_int_t number;
-    char digits[ENOUGH];
-    if (!json_get_int(object, key, &number) || (number <= most && number >= -most))
-        return;
-    snprintf(digits, sizeof digits, "%" JSON_INTEGER_FORMAT, number);
-    json_object_set_new(object, key, json_string(digits));
-}
-
 /* Of a run that has ended a page says nothing of when it was made: it is the same whenever that
  * is. */
 static void add_life(json_t *head, const struct page_options *options)
@@ -190,15 +158,10 @@ static void leave_out_files(json_t *json)
 /* Takes the head, whose parts are others' too. */
 static json_t *anonymous_head(json_t *head, struct anonymous *anonymous)
 {
-    json_t *out = json_deep_copy(head), *problems = json_object_get(out, "problems");
+    json_t *out = json_deep_copy(head);
     json_decref(head);
-    if (!json_is_array(problems)) {
-        problems = json_array();
-        json_object_set_new(out, "problems", problems);
-    }
-    json_array_append_new(problems,
-                          json_string("names are replaced by pseudonyms (--anonymous); the ends of "
-                                      "logs and links to files are left out"));
+    page_json_add_problem(out, "names are replaced by pseudonyms (--anonymous); the ends of logs "
+                               "and links to files are left out");
     leave_out_files(out);
     anonymous_json(anonymous, out);
     return out;
@@ -212,7 +175,7 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     json_t *head =
         json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:O?, s:o, s:o, s:O?, s:O?}", "program",
                   TARE_NAME, "version", TARE_VERSION, "language", options->language, "folder",
-                  json_text_or_null(options->folder), "offsets", offsets_json(run), "way",
+                  json_text_or_null(options->folder), "offsets", page_json_offsets(run), "way",
                   json_text_or_null(options->way), "files", files_of_run(options->dir), "machine",
                   options->machine, "kinds", page_kinds_json(), "readings",
                   page_readings_json(options->language), "effects", options->effects, "counted",
@@ -220,90 +183,9 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     EACH_OF (item, of_run)
         if (json_object_get(run, *item))
             json_object_set(head, *item, json_object_get(run, *item));
-    spell_large(head, "seed");
+    page_json_spell_large(head, "seed");
     add_life(head, options);
     return options->anonymous ? anonymous_head(head, options->anonymous) : head;
-}
-
-static void spell_large_params(json_t *job)
-{
-    json_t *params = json_object_get(job, "hyperparameters");
-    const char *key;
-    json_t *value;
-    json_object_foreach(params, key, value) spell_large(params, key);
-}
-
-/* A row for each component: name, type, u, its unit, sensitivity, joules, degrees of freedom,
- * source. The names of the keys would be most of it. */
-static json_t *compact_budget(const json_t *budget)
-{
-    static const char *const keys[] = {
-        "component",          "type",  "u", "unit", "sensitivity", "contribution_j",
-        "degrees_of_freedom", "source"};
-    enum { DIGITS = 4 };
-    json_t *out = json_object(), *rows = json_array();
-    size_t i;
-    json_t *component;
-    json_array_foreach(json_object_get(budget, "components"), i, component)
-    {
-        json_t *row = json_array();
-        EACH_OF (key, keys) {
-            json_t *cell = json_object_get(component, *key);
-            if (json_is_real(cell))
-                json_array_append_new(row,
-                                      json_finite(number_round(json_real_value(cell), DIGITS)));
-            else
-                json_array_append(row, cell ? cell : json_null());
-        }
-        json_array_append_new(rows, row);
-    }
-    json_object_set_new(out, "rows", rows);
-    return out;
-}
-
-/* Of the GPUs' energy the budget is shown; the others are in experiment.json. */
-static void shrink_budgets(json_t *energy)
-{
-    static const char *const others[] = {"cpu_package", "dram", "platform"};
-    json_t *gpu = json_object_get(energy, "gpu"), *budget = json_object_get(gpu, "budget"), *device;
-    size_t i;
-    if (json_is_object(budget))
-        json_object_set_new(gpu, "budget", compact_budget(budget));
-    for (i = 0; i < sizeof others / sizeof *others; i++)
-        json_object_del(json_object_get(energy, others[i]), "budget");
-    json_array_foreach(json_object_get(energy, "devices"), i, device)
-        json_object_del(device, "budget");
-}
-
-/* Energies of attempts and devices, and the looks at two trainings, are in experiment.json; a page
- * that held them all would be mostly that. */
-static json_t *page_without_bulk(const json_t *experiment)
-{
-    json_t *out = json_deep_copy(experiment);
-    json_t *own = json_object_get(out, "tare");
-    size_t i;
-    json_t *attempt;
-    json_object_del(json_object_get(own, "parallel"), "looks");
-    shrink_budgets(json_object_get(own, "energy"));
-    json_array_foreach(json_object_get(own, "attempts"), i, attempt)
-    {
-        json_object_del(attempt, "energy");
-        json_object_del(json_object_get(attempt, "parallel"), "looks");
-    }
-    spell_large_params(out);
-    spell_large_params(json_object_get(out, "foreground"));
-    spell_large_params(json_object_get(out, "background"));
-    return out;
-}
-
-/* When it began, in seconds since 1970; not finite: nobody knows. */
-static double start_s(const json_t *experiment)
-{
-    double from_ms;
-    const json_t *spans = json_object_get(experiment, "spans");
-    return json_get_number(json_array_get(spans, json_array_size(spans) - 1), "from_ms", &from_ms)
-               ? from_ms / 1000
-               : NAN;
 }
 
 static void set_trace(json_t *json, json_t *trace, const struct err *err)
@@ -319,38 +201,31 @@ static void set_trace(json_t *json, json_t *trace, const struct err *err)
 static void page_add_contents(json_t *json, int folder, size_t points, size_t log_bytes)
 {
     struct err err = {0};
-    if (!json_object_get(json, "trace"))
+    if (!page_json_has_trace(json))
         set_trace(json, page_trace_read(folder, points, &err), &err);
     json_object_set_new(json, "log_end", page_trace_log_end(folder, log_bytes));
     json_object_set_new(json, "files", files_of_experiment(folder));
 }
 
-static void add_contents(json_t *json, const json_t *experiment, int folder, bool of_study,
-                         size_t count)
-{
-    struct err err = {0};
-    size_t points = share_room(POINTS_ALL, count, POINTS_MIN, POINTS_MAX);
-    if (of_study)
-        set_trace(json, page_trace_study(folder, start_s(experiment), points, &err), &err);
-    page_add_contents(json, folder, points,
-                      share_room(LOG_ALL_BYTES, count, LOG_MIN_BYTES, LOG_MAX_BYTES));
-}
-
 static void add_page_experiment(struct text *out, const json_t *experiment, size_t count,
                                 bool of_study, const struct page_options *options)
 {
-    json_t *json = page_without_bulk(experiment);
-    const char *id = json_get_text(experiment, "experiment_id");
-    json_int_t number = 0;
-    json_get_int(experiment, "number", &number);
-    AUTO_CLOSE int folder = fs_check_name(id, NULL) ? fs_open_folder_beneath(options->dir, id) : -1;
+    struct page_json_item item;
+    struct err err = {0};
+    size_t points = share_room(POINTS_ALL, count, POINTS_MIN, POINTS_MAX);
+    json_t *json = page_json_slim(experiment, &item);
+    AUTO_CLOSE int folder =
+        fs_check_name(item.id, NULL) ? fs_open_folder_beneath(options->dir, item.id) : -1;
+    if (folder >= 0 && of_study)
+        set_trace(json, page_trace_study(folder, item.start_s, points, &err), &err);
     if (folder >= 0)
-        add_contents(json, experiment, folder, of_study, count);
+        page_add_contents(json, folder, points,
+                          share_room(LOG_ALL_BYTES, count, LOG_MIN_BYTES, LOG_MAX_BYTES));
     if (options->anonymous) {
         leave_out_files(json);
         anonymous_json(options->anonymous, json);
     }
-    AUTO_FREE char *name = mem_printf("x%lld", (long long)number);
+    AUTO_FREE char *name = mem_printf("x%lld", (long long)item.number);
     html_data(out, name, json);
     json_decref(json);
 }
@@ -380,14 +255,14 @@ void page_write(const json_t *run, const struct page_options *options, struct te
                     "&#x672c;&#x9875;&#x7531; JavaScript "
                     "&#x7ed8;&#x5236;&#xff1b;&#x540c;&#x6837;&#x7684;&#x6570;"
                     "&#x503c;&#x5728;&#x65c1;&#x8fb9;&#x7684; summary.csv &#x4e2d;&#x3002;"};
-    const json_t *experiments = json_object_get(run, "experiments");
-    size_t i, count = json_array_size(experiments);
-    bool of_study = json_object_get(run, "layout") != NULL;
+    bool of_study;
+    const json_t *experiments = page_json_experiments(run, &of_study);
+    size_t count = json_array_size(experiments);
     html_begin(out, &page);
     json_t *head = head_json(run, options);
     html_data(out, "head", head);
     json_decref(head);
-    for (i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++)
         add_page_experiment(out, json_array_get(experiments, i), count, of_study, options);
     html_end(out, &page);
 }
@@ -416,7 +291,7 @@ void page_live_write(const json_t *head, const char *language, const char *scrip
                                                    {0}};
     bool chinese = strcmp(language, "zh") == 0;
     const struct html_page page = {
-        .title = json_get_text(head, "program"),
+        .title = TARE_NAME,
         .language = language,
         .sections = sections,
         .noscript =
@@ -454,7 +329,7 @@ static json_t *read_experiment_json(int folder)
     json_t *whole = fs_read_at(folder, "experiment.json", EXPERIMENT_BYTES, &text, NULL)
                         ? json_load_bounded(text_get(&text), text.length, 0, &error)
                         : NULL;
-    json_t *out = json_is_object(whole) ? page_without_bulk(whole) : json_object();
+    json_t *out = json_is_object(whole) ? page_json_slim(whole, NULL) : json_object();
     json_decref(whole);
     /* These are of the folder, not of what a file says. */
     json_object_del(out, "trace");

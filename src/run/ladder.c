@@ -1,5 +1,6 @@
 #include "run/ladder.h"
 #include "base/mem.h"
+#include "base/record.h"
 #include "gpu_memory/oom/cause.h"
 #include "gpu_memory/oom/finder.h"
 #include "plan/change.h"
@@ -129,14 +130,26 @@ static bool apply_next_step(struct lane *lane)
     return false;
 }
 
+/* As it was recorded. */
+struct ladder_record {
+    const json_t *steps;
+    bool expandable_segments;
+    const char *action;
+};
+
+#define LADDER(member) RECORD(struct ladder_record, member)
+static const struct record_field ladder_fields[] = {
+    LADDER(steps), LADDER(expandable_segments), LADDER(action), {0}};
+
 void ladder_restore(struct lane *lane, const json_t *before)
 {
+    struct ladder_record record = {0};
     ladder_fini(&lane->ladder);
-    const json_t *steps = json_get(before, "steps");
-    if (json_is_true(json_get(before, "expandable_segments")))
+    record_get(ladder_fields, before, &record);
+    if (record.expandable_segments)
         set_expandable_segments(lane);
-    for (size_t i = 0; i < json_array_size(steps); i++) {
-        json_int_t step = json_integer_value(json_array_get(steps, i));
+    for (size_t i = 0; i < json_array_size(record.steps); i++) {
+        json_int_t step = json_integer_value(json_array_get(record.steps, i));
         if (step >= 0)
             apply_ladder_step(lane, (size_t)step);
     }
@@ -144,8 +157,9 @@ void ladder_restore(struct lane *lane, const json_t *before)
 
 bool ladder_gave_up(const json_t *state)
 {
-    const char *action = json_get_text(state, "action");
-    return action && strcmp(action, action_names[RETRY_NONE]) == 0;
+    struct ladder_record record = {0};
+    record_get(ladder_fields, state, &record);
+    return record.action && strcmp(record.action, action_names[RETRY_NONE]) == 0;
 }
 
 static json_t *state_json(const struct ladder *ladder)

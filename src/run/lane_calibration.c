@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/record.h"
 #include "plan/expected.h"
 #include "plan/space.h"
 #include "tare_build.h"
@@ -159,16 +160,34 @@ void lane_calibration_fini(struct lane *lane)
     text_fini(&lane->calibration.text);
 }
 
-static char *describe_calibration(const char *label, const json_t *answer, const char *outcome,
-                                  const char *reason)
+/* The calibrator's answer. */
+struct calibrator_answer {
+    const char *outcome, *reason, *sha256;
+    struct reading seconds, energy_j;
+    const json_t *calibration;
+};
+
+#define ANSWER(member) RECORD(struct calibrator_answer, member)
+static const struct record_field calibration_fields[] = {ANSWER(sha256), {0}};
+static const struct record_field answer_fields[] = {ANSWER(outcome),
+                                                    ANSWER(reason),
+                                                    ANSWER(seconds),
+                                                    ANSWER(energy_j),
+                                                    ANSWER(calibration),
+                                                    RECORD_GROUP("calibration", calibration_fields),
+                                                    {0}};
+
+static char *describe_calibration(const char *label, const struct calibrator_answer *answer,
+                                  const char *outcome, const char *reason)
 {
-    double seconds = 0, energy_j = 0;
     struct text text = {0};
-    bool spent = json_get_number(answer, "seconds", &seconds) && seconds > 0;
+    double seconds = answer->seconds.value;
+    bool spent = seconds > 0;
     text_addf(&text, "%s %s", label,
               strcmp(outcome, "made") == 0 ? "was calibrated" : "is not calibrated");
-    if (spent && json_get_number(answer, "energy_j", &energy_j))
-        text_addf(&text, " (%.0f s, %.3g kJ, beside the experiments)", seconds, energy_j / 1000);
+    if (spent && answer->energy_j.valid)
+        text_addf(&text, " (%.0f s, %.3g kJ, beside the experiments)", seconds,
+                  answer->energy_j.value / 1000);
     else if (spent)
         text_addf(&text, " (%.0f s, beside the experiments)", seconds);
     if (reason)
@@ -177,11 +196,12 @@ static char *describe_calibration(const char *label, const json_t *answer, const
 }
 
 /* Measures this GPU with it from now on. False: it is of another GPU. */
-static bool use_calibration(struct lane *lane, const json_t *json, struct err *err)
+static bool use_calibration(struct lane *lane, const struct calibrator_answer *answer,
+                            struct err *err)
 {
     struct calibration calibration;
-    const char *digest = json_get_text(json, "sha256");
-    if (!calibration_parse(json, &calibration, err))
+    const char *digest = answer->sha256;
+    if (!calibration_parse(answer->calibration, &calibration, err))
         return false;
     snprintf(calibration.sha256, sizeof calibration.sha256, "%s", digest ? digest : "");
     return energy_meters_calibrate(lane->energy_meters, lane->calibration.place, &calibration) ||
@@ -194,18 +214,17 @@ static void record_calibration(struct lane *lane, const json_t *answer)
 {
     struct lane_calibration *own = &lane->calibration;
     struct err err = {0};
-    const char *outcome = json_get_text(answer, "outcome"),
-               *reason = json_get_text(answer, "reason");
+    struct calibrator_answer told = {.outcome = "failed"};
+    record_get(answer_fields, answer, &told);
+    const char *outcome = told.outcome, *reason = told.reason;
     const char *label = calibration_gpu(lane, own->place)->label;
-    outcome = outcome ? outcome : "failed";
-    if (strcmp(outcome, "made") == 0 &&
-        !use_calibration(lane, json_get(answer, "calibration"), &err)) {
+    if (strcmp(outcome, "made") == 0 && !use_calibration(lane, &told, &err)) {
         outcome = "failed";
         reason = err.text;
     } else if (!reason && strcmp(outcome, "made") != 0) {
         reason = "the process that calibrates it ended";
     }
-    AUTO_FREE char *text = describe_calibration(label, answer, outcome, reason);
+    AUTO_FREE char *text = describe_calibration(label, &told, outcome, reason);
     json_t *data = json_pack("{s:s, s:s, s:o, s:o*}", "device", label, "outcome", outcome, "reason",
                              json_text_or_null(reason), "text", json_string(text));
     static const char *const taken[] = {"seconds", "energy_j", "memory_bytes", "calibration"};

@@ -1,5 +1,6 @@
 #include "run/lane_idle.h"
 #include "measure/energy_meters_measure.h"
+#include "results/store/energy_record.h"
 #include "run/lane.h"
 
 #include "base/amount.h"
@@ -121,55 +122,52 @@ json_t *lane_idle_json(const struct idle_window *window)
                      json_finite(window->drift_w));
 }
 
-static const json_t *find_device_json(const json_t *list, const char *label)
-{
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *name = json_get_text(json_array_get(list, i), "device");
-        if (name && strcmp(name, label) == 0)
-            return json_array_get(list, i);
-    }
-    return NULL;
-}
-
-void lane_idle_keep_attempt(struct lane *lane, const json_t *energy)
+void lane_idle_keep_attempt(struct lane *lane, const struct energy_record *energy)
 {
     struct lane_guard *guard = lane_guard_of(lane);
     struct guard_previous *previous = &guard->previous;
-    const json_t *devices = json_object_get(energy, "devices");
     bool valid;
     previous->duration_s = attempt_duration_s(&lane->attempt, &valid);
     previous->experiment = (int64_t)lane->experiment->number;
     previous->attempt = lane->attempt.number;
-    previous->waits = valid && json_array_size(devices) > 0;
+    previous->waits = valid && energy->device_count > 0;
     for (size_t i = 0; i < guard->count; i++) {
-        const json_t *json = find_device_json(devices, guard->devices[i].label);
+        const struct energy_figures *used = energy_record_device(energy, guard->devices[i].label);
         struct previous_device *device = &previous->devices[i];
         *device = (struct previous_device){.before = guard->devices[i].idle};
-        device->energy_j.valid = json_get_number(json, "joules", &device->energy_j.value);
-        device->half_width_j.valid =
-            json_get_number(json, "half_width_j", &device->half_width_j.value);
+        if (used) {
+            device->energy_j = used->energy_j;
+            device->half_width_j = used->half_width_j;
+        }
     }
 }
 
 /* Far below a CUDA context: noise of the driver's figures. */
 static const double UNUSED_BYTES = 16.0 * 1048576;
 
+static const struct attempt_gpu_memory *find_memory(const struct attempt_use *use,
+                                                    const char *label)
+{
+    EACH (gpu, use->gpus, use->gpu_count)
+        if (gpu->label && strcmp(gpu->label, label) == 0)
+            return gpu;
+    return NULL;
+}
+
 /* A kernel between two samples may show only in the energy above idle. */
-static bool is_unused(const struct lane_guard *guard, size_t i, const json_t *energy,
-                      const json_t *memory, struct text *text)
+static bool is_unused(const struct lane_guard *guard, size_t i, const struct attempt_use *use,
+                      struct text *text)
 {
     const struct previous_device *previous = &guard->previous.devices[i];
     const char *label = guard->devices[i].label;
-    const json_t *used = find_device_json(json_object_get(memory, "gpus"), label);
-    double peak_bytes, busy_percent;
-    if (!json_get_number(json_object_get(used, "curve"), "peak_bytes", &peak_bytes) ||
-        peak_bytes >= UNUSED_BYTES || json_object_get(used, "counted") ||
-        !json_get_number(find_device_json(json_object_get(energy, "devices"), label),
-                         "utilisation_max_percent", &busy_percent) ||
-        busy_percent > 0)
+    const struct attempt_gpu_memory *memory = find_memory(use, label);
+    const struct energy_figures *device = energy_record_device(&use->energy, label);
+    if (!memory || !memory->peak_bytes.valid || memory->peak_bytes.value >= UNUSED_BYTES ||
+        memory->is_counted || !device || !device->utilisation_max_percent.valid ||
+        device->utilisation_max_percent.value > 0)
         return false;
     text_addf(text, "%s%s: 0 %% busy, %.0f MiB of its memory", text->length ? "; " : "", label,
-              peak_bytes / 1048576);
+              memory->peak_bytes.value / 1048576);
     struct idle_net net = idle_net_of(&previous->before, &previous->before, previous->energy_j,
                                       previous->half_width_j, guard->previous.duration_s);
     if (!net.energy_j.valid || !net.half_width_j.valid)
@@ -179,7 +177,7 @@ static bool is_unused(const struct lane_guard *guard, size_t i, const json_t *en
     return net.energy_j.value <= net.half_width_j.value;
 }
 
-void lane_idle_record_unused(struct lane *lane, const json_t *energy, const json_t *memory)
+void lane_idle_record_unused(struct lane *lane, const struct attempt_use *use)
 {
     const struct lane_guard *guard = lane_guard_of(lane);
     AUTO_TEXT struct text text = {0};
@@ -187,7 +185,7 @@ void lane_idle_record_unused(struct lane *lane, const json_t *energy, const json
         lane->experiment->parallel || lane->attempt.plan->rules.cpu_only)
         return;
     for (size_t i = 0; i < guard->count; i++)
-        if (!is_unused(guard, i, energy, memory, &text))
+        if (!is_unused(guard, i, use, &text))
             return;
     lane_add_evidence(lane, "gpu_unused", "%s", text_get(&text));
 }

@@ -15,9 +15,9 @@ bool lane_idle_begin(struct lane *lane, lane_step *done);
 void lane_idle_check_answers(struct lane *lane); /* the meters answered */
 /* The previous attempt has its baseline after it, or never will. */
 void lane_idle_record_net(struct lane *lane);
-void lane_idle_keep_attempt(struct lane *lane, const json_t *energy);
-/* Evidence that a successful attempt did not use the lane's GPUs. energy, memory: as recorded. */
-void lane_idle_record_unused(struct lane *lane, const json_t *energy, const json_t *memory);
+void lane_idle_keep_attempt(struct lane *lane, const struct energy_record *energy);
+/* Evidence that a successful attempt did not use the lane's GPUs. */
+void lane_idle_record_unused(struct lane *lane, const struct attempt_use *use);
 json_t *lane_idle_json(const struct idle_window *window);
 
 #endif

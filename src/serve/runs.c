@@ -242,40 +242,6 @@ static int64_t now_ms(void)
     return clock_realtime_ns() / NS_PER_MS;
 }
 
-/* Of the points [[s, value]] those that were not published before, but for two seconds: readings
- * come out of order within one. */
-static json_t *new_points(const json_t *points, double since_s, double *last_s)
-{
-    json_t *out = json_array(), *point;
-    size_t i;
-    json_array_foreach(points, i, point)
-    {
-        double second = json_number_value(json_array_get(point, 0));
-        *last_s = fmax(*last_s, second);
-        if (second > since_s - 2)
-            json_array_append(out, point);
-    }
-    return out;
-}
-
-static void thin_points(json_t *json, double since_s, double *last_s)
-{
-    size_t i;
-    json_t *slot, *points;
-    const char *name;
-    json_array_foreach(json_object_get(json, "slots"), i, slot)
-    {
-        const json_t *all = json_object_get(slot, "points");
-        json_t *metrics = json_object();
-        json_object_foreach(json_object_get(all, "metrics"), name, points)
-            json_object_set_new(metrics, name, new_points(points, since_s, last_s));
-        json_object_set_new(slot, "points",
-                            json_pack("{s:o, s:o}", "power_w",
-                                      new_points(json_object_get(all, "power_w"), since_s, last_s),
-                                      "metrics", metrics));
-    }
-}
-
 static json_t *event_json(const struct serve_run *run, uint64_t since)
 {
     bool whole = since == 0 || since > run->live.version;
@@ -301,11 +267,9 @@ void serve_run_event(const struct serve_run *run, uint64_t since, struct text *o
 
 static void publish_run_event(struct serve_run *run, uint64_t since)
 {
-    double last_s = run->sent_s;
     struct text text = {0};
     json_t *json = event_json(run, since);
-    thin_points(json, run->sent_s, &last_s);
-    run->sent_s = last_s;
+    run->sent_s = live_json_newer_points(json, run->sent_s);
     print_event(run, json, &text);
     channel_publish(&run->channel, &text);
 }

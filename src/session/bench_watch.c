@@ -2,6 +2,7 @@
 #include "base/fs_output.h"
 #include "base/json_print.h"
 #include "base/mem.h"
+#include "plan/event_facts.h"
 #include "report/bench_text.h"
 #include "report/live/width.h"
 #include "results/judge/bench.h"
@@ -139,14 +140,11 @@ static void end_block(struct bench_watch *watch)
 }
 
 /* What an attempt's end tells of one of bench_quantities. */
-static bool read_quantity(const json_t *data, const char *quantity, double *out)
+static struct reading attempt_quantity(const struct event_facts *facts, const char *quantity)
 {
-    const json_t *energy = json_get(data, "energy");
-    if (strcmp(quantity, "gpu_energy_j") == 0)
-        return json_get_number(json_get(energy, "gpu"), "joules", out);
-    if (strcmp(quantity, "cpu_energy_j") == 0)
-        return json_get_number(json_get(energy, "cpu_package"), "joules", out);
-    return json_get_number(data, "duration_s", out);
+    return strcmp(quantity, "gpu_energy_j") == 0   ? facts->gpu_j
+           : strcmp(quantity, "cpu_energy_j") == 0 ? facts->cpu_j
+                                                   : facts->duration_s;
 }
 
 static void on_event(void *context, const struct event *event)
@@ -157,16 +155,15 @@ static void on_event(void *context, const struct event *event)
         return;
     struct bench_watch_run *run =
         watch->command[place] == SIZE_MAX ? NULL : &watch->runs[watch->command[place]];
-    const char *kind = json_get_text(event->data, "kind");
-    if (run && event->type == EVENT_EVIDENCE && kind)
-        run->verdict = verdict_with(run->verdict, kind);
+    AUTO(event_facts_fini) struct event_facts facts;
+    event_facts_read(event, &facts);
+    if (run && event->type == EVENT_EVIDENCE && facts.kind)
+        run->verdict = verdict_with(run->verdict, facts.kind);
     if (run && event->type == EVENT_ATTEMPT_ENDED) {
-        const char *outcome = json_get_text(event->data, "outcome");
-        double value;
-        run->failed = !outcome || strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) != 0;
-        if (!run->failed &&
-            read_quantity(event->data, bench_quantities[watch->options.quantity], &value))
-            run->value = value;
+        struct reading value = attempt_quantity(&facts, bench_quantities[watch->options.quantity]);
+        run->failed = !facts.outcome || strcmp(facts.outcome, outcome_name(OUTCOME_SUCCEEDED)) != 0;
+        if (!run->failed && value.valid)
+            run->value = value.value;
     }
     if (event->type == EVENT_EXPERIMENT_ENDED && watch->ends_block[place])
         end_block(watch);

@@ -9,6 +9,7 @@
 #include "machine/sensors/time_scale.h"
 #include "measure/guard/evidence.h"
 #include "plan/config/on_event.h"
+#include "plan/event_facts.h"
 #include "session/command.h"
 #include "session/message.h"
 #include "tare_build.h"
@@ -260,27 +261,26 @@ static void send_event(struct on_event *on_event, enum on_event_kind kind, int64
     send_json(on_event, kind, message);
 }
 
-static void send_evidence(struct on_event *on_event, const struct event *event)
+static void send_evidence(struct on_event *on_event, const struct event_facts *facts)
 {
-    const char *kind = json_get_text(event->data, "kind"),
-               *text = json_get_text(event->data, "text");
+    const char *kind = facts->kind, *text = facts->text;
     const struct evidence_kind *known = kind ? evidence_find(kind) : NULL;
     if (!known)
         return;
     if (strcmp(kind, "memory_growth") == 0)
-        send_event(on_event, ON_EVENT_OOM_PREDICTED, event->experiment,
+        send_event(on_event, ON_EVENT_OOM_PREDICTED, facts->event->experiment,
                    "is predicted to run out of GPU memory", text, known->remedy);
     else if (known->weight == EVIDENCE_CONTAMINATED)
-        send_event(on_event, ON_EVENT_CONTAMINATED, event->experiment, "is contaminated",
+        send_event(on_event, ON_EVENT_CONTAMINATED, facts->event->experiment, "is contaminated",
                    text ? text : known->meaning, known->remedy);
 }
 
-static void send_failure(struct on_event *on_event, const struct event *event)
+static void send_failure(struct on_event *on_event, const struct event_facts *facts)
 {
-    const char *cause = find_text_by_number(on_event->causes, event->experiment),
-               *error = json_get_text(event->data, "error");
+    const char *cause = find_text_by_number(on_event->causes, facts->event->experiment),
+               *error = facts->error;
     AUTO_FREE char *both = cause && error ? mem_printf("%s: %s", cause, error) : NULL;
-    send_event(on_event, ON_EVENT_FIRST_FAILURE, event->experiment, "failed",
+    send_event(on_event, ON_EVENT_FIRST_FAILURE, facts->event->experiment, "failed",
                both    ? both
                : error ? error
                        : cause,
@@ -291,21 +291,21 @@ void on_event_take(struct on_event *on_event, const struct event *event)
 {
     if (!on_event)
         return;
-    const json_t *data = event->data;
-    const char *reason = json_get_text(data, "reason"), *outcome = json_get_text(data, "outcome");
+    AUTO(event_facts_fini) struct event_facts facts;
+    event_facts_read(event, &facts);
+    const char *reason = facts.reason, *outcome = facts.outcome;
     if (event->type == EVENT_EXPERIMENT_STARTED) {
-        set_by_number(on_event->ids, event->experiment, json_get_text(data, "id"));
+        set_by_number(on_event->ids, event->experiment, facts.id);
     } else if (event->type == EVENT_EVIDENCE) {
-        send_evidence(on_event, event);
+        send_evidence(on_event, &facts);
     } else if (event->type == EVENT_ATTEMPT_STOPPING && reason && strcmp(reason, "hung") == 0) {
         send_event(on_event, ON_EVENT_STUCK, event->experiment, "hung and is being ended",
                    "it printed no line and used neither GPU nor CPU for as long as hang_after says",
                    "look at its stack, which is kept in its folder");
     } else if (event->type == EVENT_ATTEMPT_ENDED) {
-        set_by_number(on_event->causes, event->experiment,
-                      json_get_text(json_get(data, "failure"), "cause"));
+        set_by_number(on_event->causes, event->experiment, facts.cause);
     } else if (event->type == EVENT_EXPERIMENT_ENDED && outcome && strcmp(outcome, "failed") == 0) {
-        send_failure(on_event, event);
+        send_failure(on_event, &facts);
     } else if (event->type == EVENT_SESSION_ENDED) {
         free(on_event->outcome);
         on_event->outcome = mem_strdup(outcome);

@@ -7,6 +7,7 @@
 #include "results/judge/judge_agreement.h"
 #include "results/judge/rows.h"
 #include "results/judge/summary_stats_json.h"
+#include "results/store/page_json.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -112,35 +113,26 @@ static void write_snapshot_page(int folder, const char *where, const char *file)
         cli_warning("%s/%s: %s", where, page, err.text);
 }
 
-/* The last attempt's files stand in the experiment's folder, those of attempts before it in folders
- * of their own. */
-static void write_of(int dir, const char *id, const json_t *attempts)
+static void write_page_of(void *context, const struct page_json_snapshot *snapshot)
 {
-    AUTO_CLOSE int folder = fs_check_name(id, NULL) ? fs_open_folder_beneath(dir, id) : -1;
-    for (size_t i = 0; folder >= 0 && i < json_array_size(attempts); i++) {
-        const json_t *attempt = json_array_get(attempts, i);
-        const char *file = json_get_text(json_get(attempt, "snapshot"), "file");
-        json_int_t number = 0;
-        if (!fs_check_name(file, NULL) || !json_get_int(attempt, "number", &number))
-            continue;
-        bool last = i + 1 == json_array_size(attempts);
-        AUTO_FREE char *own = mem_printf("attempt_%lld", (long long)number);
-        AUTO_FREE char *where = last ? mem_strdup(id) : mem_printf("%s/%s", id, own);
-        AUTO_CLOSE int before = last ? -1 : fs_open_folder_beneath(folder, own);
-        if (last || before >= 0)
-            write_snapshot_page(last ? folder : before, where, file);
-    }
+    const int *dir = context;
+    AUTO_FREE char *own = mem_printf("attempt_%lld", (long long)snapshot->attempt);
+    AUTO_FREE char *where =
+        snapshot->last ? mem_strdup(snapshot->id) : mem_printf("%s/%s", snapshot->id, own);
+    AUTO_CLOSE int folder = *dir >= 0 && fs_check_name(snapshot->id, NULL)
+                                ? fs_open_folder_beneath(*dir, snapshot->id)
+                                : -1;
+    AUTO_CLOSE int earlier =
+        snapshot->last || folder < 0 ? -1 : fs_open_folder_beneath(folder, own);
+    int of_attempt = snapshot->last ? folder : earlier;
+    if (of_attempt >= 0 && fs_check_name(snapshot->file, NULL))
+        write_snapshot_page(of_attempt, where, snapshot->file);
 }
 
 void report_snapshots_write(const json_t *run, const char *run_dir)
 {
-    const json_t *experiments = json_get(run, "experiments");
     AUTO_CLOSE int dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (size_t i = 0; dir >= 0 && i < json_array_size(experiments); i++) {
-        const json_t *experiment = json_array_get(experiments, i);
-        write_of(dir, json_get_text(experiment, "experiment_id"),
-                 json_get(json_get(experiment, "tare"), "attempts"));
-    }
+    page_json_each_snapshot(run, write_page_of, &dir);
 }
 
 enum { MACHINE_MAX_BYTES = 16 << 20 };

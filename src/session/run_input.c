@@ -59,8 +59,8 @@ static void read_registry(const struct run_options *how, struct run_input *input
      * yet. */
     else if (!how->settings_path || input->settings.doc.root)
         problems_add(&input->problems, SEVERITY_ERROR, &input->settings.doc,
-                     json_get_text(input->settings.doc.root, "registry") ? "$.registry" : NULL,
-                     "%s", located.missing);
+                     settings_registry_named(&input->settings.doc) ? "$.registry" : NULL, "%s",
+                     located.missing);
 }
 
 static bool is_repo_known(const struct registry *registry, const struct job_settings *job)
@@ -271,8 +271,7 @@ struct located registry_locate(const char *given, const struct json_doc *setting
     /* The folder of the settings; NULL: they are not from a file. */
     AUTO_FREE char *folder =
         settings && settings->file && *settings->file ? fs_dirname(settings->file) : NULL;
-    const char *named =
-        settings && settings->root ? json_get_text(settings->root, "registry") : NULL;
+    const char *named = settings_registry_named(settings);
     if (named) {
         out.why = "named in the settings";
         out.path = try_named(folder, named, &tried);

@@ -392,6 +392,16 @@ bool settings_read_changed(const char *path, const struct settings_changes *chan
     return read_changed(changes, out, problems);
 }
 
+const char *settings_registry_named(const struct json_doc *settings)
+{
+    return settings && settings->root ? json_get_text(settings->root, "registry") : NULL;
+}
+
+bool settings_are_registry(const struct json_doc *doc)
+{
+    return json_get(doc->root, "models") && !json_get(doc->root, "experiments");
+}
+
 bool settings_read(const char *path, struct settings *out, struct problems *problems)
 {
     return settings_read_changed(path, &(struct settings_changes){0}, out, problems);

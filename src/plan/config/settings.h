@@ -200,6 +200,11 @@ struct settings_changes {
     bool strict;          /* a key that looks misspelt is an error, not a warning */
 };
 
+/* The registry that a file of settings names, borrowed, or NULL (settings may be NULL); whether the
+ * file is a registry itself. For files that were not read as settings yet. */
+const char *settings_registry_named(const struct json_doc *settings);
+bool settings_are_registry(const struct json_doc *doc);
+
 bool settings_read(const char *path, struct settings *out, struct problems *problems);
 
 /* The same with changes, which doc.root then holds too. */

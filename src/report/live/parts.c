@@ -4,29 +4,11 @@
 #include "report/live/progress_private.h"
 
 #include "base/amount.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/value.h"
 
 #include <string.h>
-
-static struct reading scope_number(const json_t *energy, const char *scope, const char *key)
-{
-    struct reading reading = {0};
-    reading.valid = json_get_number(json_object_get(energy, scope), key, &reading.value);
-    return reading;
-}
-
-struct drawn drawn_read(const json_t *energy)
-{
-    return (struct drawn){
-        .gpu_j = scope_number(energy, "gpu", "joules"),
-        .gpu_half_width_j = scope_number(energy, "gpu", "half_width_j"),
-        .cpu_j = scope_number(energy, "cpu_package", "joules"),
-        .cpu_half_width_j = scope_number(energy, "cpu_package", "half_width_j"),
-    };
-}
 
 static void add_scope_energy(const char *name, struct reading energy_j, struct reading half_width_j,
                              struct text *out)

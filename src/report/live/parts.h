@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "plan/plan.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,8 +48,7 @@ struct training {
 void params_add(const struct plan *plan, const struct plan_experiment *experiment,
                 struct text *out);
 
-/* "energy" of EVENT_ATTEMPT_ENDED; NULL, or null: nothing was measured. */
-struct drawn drawn_read(const json_t *energy);
+struct drawn;
 
 /* ", GPU 36.000 ± 0.003 kJ, CPU 3.00 ± 0.01 kJ"; nothing where nothing is known. */
 void drawn_add(const struct drawn *drawn, struct text *out);

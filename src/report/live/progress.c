@@ -71,12 +71,6 @@ bool progress_detached(const struct progress *progress)
     return progress->detached;
 }
 
-static double event_number(const struct event *event, const char *key, double absent)
-{
-    double number;
-    return json_get_number(event->data, key, &number) ? number : absent;
-}
-
 /* What is so at this moment, of an attempt alone. */
 static void forget_now(struct progress *progress)
 {
@@ -141,13 +135,11 @@ static void begin_attempt(struct progress *progress, const struct event *event)
 
 /* The first loop of a background: until the foreground starts, nothing else shows that something
  * happens. */
-static void begin_background(struct progress *progress, const struct event *event)
+static void begin_background(struct progress *progress, const struct event_facts *facts)
 {
-    const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
-    const char *role = json_get_text(event->data, "role");
-    json_int_t number;
-    bool first = role && strcmp(role, "background") == 0 &&
-                 json_get_int(event->data, "number", &number) && number == 1;
+    const struct plan_experiment *experiment =
+        progress_experiment_at(progress, facts->event->experiment);
+    bool first = facts->role && strcmp(facts->role, "background") == 0 && facts->number == 1;
     if (!experiment || !first)
         return;
     progress->lane->alone = true;
@@ -167,10 +159,11 @@ static void begin_background(struct progress *progress, const struct event *even
 }
 
 /* A job that has ended by itself is gone at once, most often. */
-static void begin_stop(struct progress *progress, const struct event *event)
+static void begin_stop(struct progress *progress, const struct event_facts *facts)
 {
-    const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
-    const char *reason = json_get_text(event->data, "reason");
+    const struct plan_experiment *experiment =
+        progress_experiment_at(progress, facts->event->experiment);
+    const char *reason = facts->reason;
     if (!experiment || !reason || strcmp(reason, "exited") == 0)
         return;
     double grace_s = progress->options.plan->timing.stop_grace_s;
@@ -186,21 +179,21 @@ static void begin_stop(struct progress *progress, const struct event *event)
     progress_say(progress, &line, PROGRESS_YELLOW, coloured_from);
 }
 
-static bool is_interrupted(const struct event *event)
+static bool is_interrupted(const struct event_facts *facts)
 {
-    const char *outcome = json_get_text(event->data, "outcome");
-    return !outcome || strcmp(outcome, outcome_name(OUTCOME_INTERRUPTED)) == 0;
+    return !facts->outcome || strcmp(facts->outcome, outcome_name(OUTCOME_INTERRUPTED)) == 0;
 }
 
-static void begin_pause(struct progress *progress, const struct event *event, bool retry)
+static void begin_pause(struct progress *progress, const struct event_facts *facts, bool retry)
 {
-    double seconds = event_number(event, "seconds", 0);
+    double seconds = facts->seconds.value;
     progress->lane->pause_end_ns =
         progress_now_ns(progress) + (int64_t)(seconds * (double)NS_PER_S);
     progress->lane->pause_is_retry = retry;
     progress->lane->planned_s = seconds;
     progress->lane->paused_ns = retry ? 0 : progress_now_ns(progress);
-    const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
+    const struct plan_experiment *experiment =
+        progress_experiment_at(progress, facts->event->experiment);
     if (!retry || !experiment)
         return;
     AUTO_TEXT struct text line = {0};
@@ -228,22 +221,17 @@ static void add_bad_verdict(const struct progress *progress, struct text *out)
 
 /* Optional metrics that were not found are left out if others were. */
 static void add_result_metrics(const struct plan_experiment *experiment, struct text *out,
-                               const json_t *metrics)
+                               const struct event_facts *facts)
 {
-    const char *name;
-    json_t *metric;
-    double value;
     bool optional = experiment->foreground.rules.metrics == METRICS_OPTIONAL, none = true;
-    json_object_foreach((json_t *)(uintptr_t)metrics, name, metric) none &=
-        !json_to_reading(metric, &value);
-    json_object_foreach((json_t *)(uintptr_t)metrics, name, metric)
-    {
-        bool found = json_to_reading(metric, &value);
-        if (!found && optional && !none)
+    EACH (metric, facts->metrics, facts->metric_count)
+        none &= !metric->value.valid;
+    EACH (metric, facts->metrics, facts->metric_count) {
+        if (!metric->value.valid && optional && !none)
             continue;
-        text_addf(out, ", %s ", name);
-        if (found)
-            progress_add_number(out, value);
+        text_addf(out, ", %s ", metric->name);
+        if (metric->value.valid)
+            progress_add_number(out, metric->value.value);
         else
             text_add(out, "not found");
     }
@@ -251,20 +239,19 @@ static void add_result_metrics(const struct plan_experiment *experiment, struct 
 
 static const char same_error[] = "the same error";
 
-static void show_experiment_end(struct progress *progress, const struct event *event)
+static void show_experiment_end(struct progress *progress, const struct event_facts *facts)
 {
-    const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
+    const struct plan_experiment *experiment =
+        progress_experiment_at(progress, facts->event->experiment);
     if (!experiment)
         return;
-    const char *outcome = json_get_text(event->data, "outcome");
-    const char *error = json_get_text(event->data, "error");
+    const char *outcome = facts->outcome, *error = facts->error;
     bool succeeded = outcome && strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) == 0;
-    double retries = event_number(event, "retries", 0);
     char duration[32];
-    clock_format_duration(event_number(event, "duration_s", 0), duration);
+    clock_format_duration(facts->duration_s.value, duration);
     progress->lane->ended = true;
     /* What was interrupted because its GPU was lost is still to be done. */
-    if (!outcome || !is_interrupted(event)) {
+    if (!outcome || !is_interrupted(facts)) {
         estimate_done(&progress->estimate, experiment->number,
                       progress_seconds_since(progress, progress->lane->experiment_ns));
         progress->done++;
@@ -273,17 +260,18 @@ static void show_experiment_end(struct progress *progress, const struct event *e
     AUTO_TEXT struct text line = {0};
     progress_add_head(progress, experiment, &line);
     size_t coloured_from = line.length;
-    if (json_is_false(json_object_get(event->data, "begun")))
+    if (!facts->begun)
         text_add(&line, " not begun");
     else
         text_addf(&line, " %s %s %s", outcome ? outcome : "ended", succeeded ? "in" : "after",
                   duration);
-    if (retries > 0)
-        text_addf(&line, ", %.0f %s", retries, retries > 1 ? "retries" : "retry");
+    if (facts->retries > 0)
+        text_addf(&line, ", %lld %s", (long long)facts->retries,
+                  facts->retries > 1 ? "retries" : "retry");
     drawn_add(&progress->lane->drawn_by, &line);
     add_bad_verdict(progress, &line);
     if (succeeded)
-        add_result_metrics(experiment, &line, json_object_get(event->data, "metrics"));
+        add_result_metrics(experiment, &line, facts);
     else if (error && strlen(error) > strlen(same_error) && progress->lane->retried_error &&
              strcmp(error, progress->lane->retried_error) == 0)
         text_addf(&line, ": %s", same_error);
@@ -292,10 +280,9 @@ static void show_experiment_end(struct progress *progress, const struct event *e
     progress_say(progress, &line, succeeded ? PROGRESS_GREEN : PROGRESS_RED, coloured_from);
 }
 
-static bool says_detached(const struct event *event)
+static bool says_detached(const struct event_facts *facts)
 {
-    const char *text = event->type == EVENT_NOTE ? json_get_text(event->data, "text") : NULL;
-    return text && strcmp(text, "detached") == 0;
+    return facts->event->type == EVENT_NOTE && facts->text && strcmp(facts->text, "detached") == 0;
 }
 
 /* A text that begins with the experiment's name, which stands in the head already. */
@@ -306,11 +293,12 @@ static const char *without_id(const char *text, const char *id)
     return named ? text + length + 2 : text;
 }
 
-static void print_event_text(struct progress *progress, const struct event *event, const char *kind)
+static void print_event_text(struct progress *progress, const struct event_facts *facts,
+                             const char *kind)
 {
-    const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
-    const char *text = says_detached(event) ? "the terminal is gone; the run goes on"
-                                            : json_get_text(event->data, "text");
+    const struct plan_experiment *experiment =
+        progress_experiment_at(progress, facts->event->experiment);
+    const char *text = says_detached(facts) ? "the terminal is gone; the run goes on" : facts->text;
     AUTO_TEXT struct text line = {0};
     if (experiment) {
         progress_add_head(progress, experiment, &line);
@@ -338,11 +326,11 @@ static bool is_told_of_machine(struct progress *progress, const char *kind)
 }
 
 /* Shows its weight: a leftover that was ended is not an alarm. */
-static void show_evidence(struct progress *progress, const struct event *event)
+static void show_evidence(struct progress *progress, const struct event_facts *facts)
 {
-    const char *kind = json_get_text(event->data, "kind");
+    const char *kind = facts->kind;
     enum verdict *verdict =
-        event->attempt > 0 ? &progress->lane->of_attempt : &progress->lane->of_experiment;
+        facts->event->attempt > 0 ? &progress->lane->of_attempt : &progress->lane->of_experiment;
     AUTO_FREE char *head =
         mem_printf("evidence (%s): ", evidence_weight_name(evidence_weight(kind)));
     *verdict = verdict_with(*verdict, kind);
@@ -351,12 +339,12 @@ static void show_evidence(struct progress *progress, const struct event *event)
     /* That the machine has none is so for every experiment: the note before the first says it
      * once. */
     if (!kind || (strcmp(kind, "governor_not_set") != 0 && strcmp(kind, "gpu_lock_unshared") != 0))
-        print_event_text(progress, event, head);
+        print_event_text(progress, facts, head);
 }
 
-static void begin_session(struct progress *progress, const struct event *event)
+static void begin_session(struct progress *progress, const struct event_facts *facts)
 {
-    if (!json_is_false(json_object_get(event->data, "kernel_backed")))
+    if (facts->kernel_backed)
         return;
     AUTO_TEXT struct text line = {0};
     text_add(&line, "containment: best effort on this machine: a process that hides may outlive "
@@ -375,50 +363,38 @@ static void print_event_json(struct progress *progress, const struct event *even
     output_add(&progress->output, text_get(&line), line.length);
 }
 
-/* "GPU 2", or "GPU 2, GPU 3" */
-static char *gpus_of(const struct event *event)
-{
-    struct text text = {0};
-    size_t at;
-    json_t *label;
-    json_array_foreach(json_object_get(event->data, "gpus"), at, label)
-        text_addf(&text, "%s%s", text.length ? ", " : "",
-                  json_string_value(label) ? json_string_value(label) : "");
-    return text_take(&text);
-}
-
 enum { LANES_MAX = 1024 };
 
 /* The lane that the event names, or that has its experiment. */
-static struct shown *find_event_lane(struct progress *progress, const struct event *event)
+static struct shown *find_event_lane(struct progress *progress, const struct event_facts *facts)
 {
-    json_int_t number = 0;
-    if (json_get_int(event->data, "lane", &number) && number >= 1 && number <= LANES_MAX) {
-        size_t place = (size_t)number - 1, count = progress->lane_count;
+    if (facts->lane >= 1 && facts->lane <= LANES_MAX) {
+        size_t place = (size_t)facts->lane - 1, count = progress->lane_count;
         if (place >= count) {
             progress->lanes = mem_resize(progress->lanes, place + 1, sizeof *progress->lanes);
             memset(progress->lanes + count, 0, (place + 1 - count) * sizeof *progress->lanes);
             progress->lane_count = place + 1;
         }
         if (!progress->lanes[place].gpus)
-            progress->lanes[place].gpus = gpus_of(event);
+            progress->lanes[place].gpus = strv_join(&facts->gpus, ", ");
         return &progress->lanes[place];
     }
     if (progress->lane_count == 1)
         return progress->lanes;
     for (size_t i = 0; i < progress->lane_count; i++)
         if (progress->lanes[i].current > 0 &&
-            (int64_t)progress->lanes[i].current == event->experiment)
+            (int64_t)progress->lanes[i].current == facts->event->experiment)
             return &progress->lanes[i];
     return &progress->other;
 }
 
-static void show_event(struct progress *progress, const struct event *event)
+static void show_event(struct progress *progress, const struct event_facts *facts)
 {
-    progress->lane = find_event_lane(progress, event);
+    const struct event *event = facts->event;
+    progress->lane = find_event_lane(progress, facts);
     switch (event->type) {
     case EVENT_SESSION_STARTED:
-        begin_session(progress, event);
+        begin_session(progress, facts);
         break;
     case EVENT_EXPERIMENT_STARTED:
         show_experiment_begin(progress, event);
@@ -431,49 +407,50 @@ static void show_event(struct progress *progress, const struct event *event)
         begin_attempt(progress, event);
         break;
     case EVENT_METRIC:
-        progress_take_metric(progress, event);
+        progress_take_metric(progress, facts);
         break;
     case EVENT_ATTEMPT_STOPPING:
-        begin_stop(progress, event);
+        begin_stop(progress, facts);
         break;
     case EVENT_ATTEMPT_ENDED:
         progress->lane->stop_end_ns = 0;
         progress->lane->alone = false;
         free(progress->lane->attempt_error);
-        progress->lane->attempt_error = mem_strdup(json_get_text(event->data, "error"));
-        progress->lane->attempt_interrupted = is_interrupted(event);
-        progress->lane->drawn_by = drawn_read(json_object_get(event->data, "energy"));
+        progress->lane->attempt_error = mem_strdup(facts->error);
+        progress->lane->attempt_interrupted = is_interrupted(facts);
+        progress->lane->drawn_by = (struct drawn){facts->gpu_j, facts->gpu_half_width_j,
+                                                  facts->cpu_j, facts->cpu_half_width_j};
         forget_now(progress);
         break;
     case EVENT_RETRY_PAUSE:
-        begin_pause(progress, event, true);
+        begin_pause(progress, facts, true);
         break;
     case EVENT_PAUSE:
-        begin_pause(progress, event, false);
+        begin_pause(progress, facts, false);
         break;
     case EVENT_EXPERIMENT_ENDED:
-        show_experiment_end(progress, event);
+        show_experiment_end(progress, facts);
         break;
     case EVENT_EVIDENCE:
-        show_evidence(progress, event);
+        show_evidence(progress, facts);
         break;
     case EVENT_GUARD:
-        if (json_get_text(event->data, "text") && !progress_told_already(progress, event))
-            print_event_text(progress, event, "");
+        if (facts->text && !progress_told_already(progress, facts))
+            print_event_text(progress, facts, "");
         break;
     case EVENT_CALIBRATION:
-        print_event_text(progress, event, "");
+        print_event_text(progress, facts, "");
         break;
     case EVENT_NOTE:
         /* That a metric was not found stands in the line of the experiment's end. */
-        if (!json_get_text(event->data, "metric"))
-            print_event_text(progress, event, "");
+        if (!facts->metric)
+            print_event_text(progress, facts, "");
         break;
     case EVENT_JOB_BORN:
-        begin_background(progress, event);
+        begin_background(progress, facts);
         break;
     case EVENT_MARK:
-        training_mark(&progress->lane->training, event->data, progress_now_ns(progress));
+        training_mark(&progress->lane->training, facts, progress_now_ns(progress));
         break;
     case EVENT_BUDGET:
     case EVENT_JOB_EXITED:
@@ -489,16 +466,18 @@ static void show_event(struct progress *progress, const struct event *event)
 void progress_event(void *context, const struct event *event)
 {
     struct progress *progress = context;
-    if (says_detached(event) && progress->options.style == PROGRESS_LIVE)
+    AUTO(event_facts_fini) struct event_facts facts;
+    event_facts_read(event, &facts);
+    if (says_detached(&facts) && progress->options.style == PROGRESS_LIVE)
         progress->detached = true, progress->output.broken = EPIPE;
     if (progress->detached)
         return;
     if (progress->options.style == PROGRESS_JSON) {
-        if (!progress_sensor(event)) /* the readings are in energy/gpu.csv */
+        if (!progress_sensor(&facts)) /* the readings are in energy/gpu.csv */
             print_event_json(progress, event);
         return;
     }
-    show_event(progress, event);
+    show_event(progress, &facts);
     if (event->type != EVENT_METRIC)
         progress_draw(progress);
 }

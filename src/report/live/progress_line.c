@@ -429,20 +429,20 @@ void progress_say(struct progress *progress, const struct text *line, const char
 /* What an attempt tells of itself while it runs. */
 
 /* What sensors tell now, and progress bars: told beside the metrics, as it moves as they do. */
-const char *progress_sensor(const struct event *event)
+const char *progress_sensor(const struct event_facts *facts)
 {
-    return event->type == EVENT_METRIC ? json_get_text(event->data, "sensor") : NULL;
+    return facts->event->type == EVENT_METRIC ? facts->sensor : NULL;
 }
 
-static void update_sensor(struct progress *progress, const char *sensor, const json_t *data)
+static void update_sensor(struct progress *progress, const struct event_facts *facts)
 {
     struct shown *lane = progress->lane;
-    if (strcmp(sensor, "gpu_power_w") == 0)
-        lane->power_w.valid = json_get_number(data, "value", &lane->power_w.value);
-    else if (strcmp(sensor, "gpu_utilisation_percent") == 0)
-        lane->use_percent.valid = json_get_number(data, "value", &lane->use_percent.value);
-    else if (strcmp(sensor, "bars") == 0)
-        training_bars(&lane->training, data, progress_now_ns(progress));
+    if (strcmp(facts->sensor, "gpu_power_w") == 0)
+        lane->power_w = facts->value;
+    else if (strcmp(facts->sensor, "gpu_utilisation_percent") == 0)
+        lane->use_percent = facts->value;
+    else if (strcmp(facts->sensor, "bars") == 0)
+        training_bars(&lane->training, facts, progress_now_ns(progress));
 }
 
 /* The metric's place, else an empty one, else that of the metric seen least recently. */
@@ -460,15 +460,15 @@ static struct shown_metric *find_metric_place(struct shown *lane, const char *na
     return oldest;
 }
 
-void progress_take_metric(struct progress *progress, const struct event *event)
+void progress_take_metric(struct progress *progress, const struct event_facts *facts)
 {
-    const char *name = json_get_text(event->data, "name");
-    double value;
-    if (progress_sensor(event)) {
-        update_sensor(progress, progress_sensor(event), event->data);
+    const char *name = facts->name;
+    double value = facts->value.value;
+    if (progress_sensor(facts)) {
+        update_sensor(progress, facts);
         return;
     }
-    if (!name || !json_to_reading(json_object_get(event->data, "value"), &value))
+    if (!name || !facts->value.valid)
         return;
     struct shown_metric *metric = find_metric_place(progress->lane, name);
     if (metric->seen)
@@ -482,29 +482,21 @@ static const double WAITED_S = 1;
 
 /* That a GPU was free, or came back as it was: the first time shows that it is looked for. A
  * terminal is spared the rest. */
-bool progress_told_already(struct progress *progress, const struct event *event)
+bool progress_told_already(struct progress *progress, const struct event_facts *facts)
 {
-    const char *phase = json_get_text(event->data, "phase");
-    const json_t *device;
-    double waited_s;
-    size_t i;
+    const char *phase = facts->phase;
     if (!phase || progress->options.style != PROGRESS_LIVE || progress->options.verbose)
         return false;
     enum normal kind = NORMAL_KINDS;
     if (strcmp(phase, "preflight") == 0)
-        kind = json_get_number(event->data, "waited_s", &waited_s) && waited_s >= WAITED_S
-                   ? NORMAL_KINDS
-                   : NORMAL_FREE;
+        kind = facts->waited_s.value >= WAITED_S ? NORMAL_KINDS : NORMAL_FREE;
     else if (strcmp(phase, "cooldown") == 0)
-        kind = json_is_false(json_object_get(event->data, "settled")) ? NORMAL_KINDS : NORMAL_COOL;
+        kind = facts->settled ? NORMAL_COOL : NORMAL_KINDS;
     else if (strcmp(phase, "postflight") == 0)
         kind = NORMAL_BACK;
-    json_array_foreach(json_object_get(event->data, "devices"), i, device)
-    {
-        const char *state = json_get_text(device, "state");
-        if (kind == NORMAL_BACK && (!state || strcmp(state, "back") != 0))
+    EACH (device, facts->devices, facts->device_count)
+        if (kind == NORMAL_BACK && (!device->state || strcmp(device->state, "back") != 0))
             kind = NORMAL_KINDS;
-    }
     bool told = kind != NORMAL_KINDS && progress->said[kind];
     if (kind != NORMAL_KINDS)
         progress->said[kind] = true;

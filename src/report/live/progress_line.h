@@ -2,13 +2,14 @@
 #ifndef TARE_REPORT_LIVE_PROGRESS_LINE_H
 #define TARE_REPORT_LIVE_PROGRESS_LINE_H
 
+#include "plan/event_facts.h"
 #include "report/live/progress_private.h"
 
 /* EVENT_METRIC: a metric, or what a sensor tells now; gives the sensor's name, NULL for all else.
  * Whether an EVENT_GUARD says what is normal, and was said before. */
-const char *progress_sensor(const struct event *event);
-void progress_take_metric(struct progress *progress, const struct event *event);
-bool progress_told_already(struct progress *progress, const struct event *event);
+const char *progress_sensor(const struct event_facts *facts);
+void progress_take_metric(struct progress *progress, const struct event_facts *facts);
+bool progress_told_already(struct progress *progress, const struct event_facts *facts);
 
 int64_t progress_now_ns(const struct progress *progress);
 double progress_seconds_since(const struct progress *progress, int64_t start_ns);

@@ -63,10 +63,9 @@ static double from_one(struct training *training, double number)
     return number + training->from_zero;
 }
 
-void training_mark(struct training *training, const json_t *data, int64_t now_ns)
+void training_mark(struct training *training, const struct event_facts *facts, int64_t now_ns)
 {
-    const char *name = json_get_text(data, "name"), *label = json_get_text(data, "label"),
-               *at = json_get_text(data, "at");
+    const char *name = facts->name, *label = facts->label, *at = facts->at;
     double number, of;
     if (!name || !at)
         return;
@@ -99,26 +98,18 @@ static void note_first(struct training *training, const char *name)
         from_one(training, number);
 }
 
-void training_bars(struct training *training, const json_t *data, int64_t now_ns)
+void training_bars(struct training *training, const struct event_facts *facts, int64_t now_ns)
 {
-    const json_t *bars = json_object_get(data, "bars"), *item;
-    size_t i;
     training->bar_count = 0;
-    json_array_foreach(bars, i, item)
-    {
-        const char *name = json_get_text(item, "name");
+    EACH (told, facts->bars, facts->bar_count) {
         struct training_bar *bar = &training->bars[training->bar_count];
-        double restarts = 0;
-        if (!name || training->bar_count == TRAINING_BARS ||
-            !json_get_number(item, "done", &bar->done))
+        if (!told->name || training->bar_count == TRAINING_BARS || !told->done.valid)
             continue;
-        snprintf(bar->name, sizeof bar->name, "%s", name);
-        note_first(training, json_get_text(item, "first"));
-        bar->total.valid =
-            json_get_number(item, "total", &bar->total.value) && bar->total.value > 0;
-        json_get_number(item, "restarts", &restarts);
-        bar->restarts = restarts;
-        if (json_is_true(json_object_get(item, "latest")))
+        *bar = (struct training_bar){.done = told->done.value, .restarts = (double)told->restarts};
+        snprintf(bar->name, sizeof bar->name, "%s", told->name);
+        note_first(training, told->first);
+        bar->total = (struct reading){told->total.value, told->total.value > 0};
+        if (told->latest)
             training->latest = training->bar_count;
         training->bar_count++;
     }

@@ -2,12 +2,14 @@
 #ifndef TARE_REPORT_LIVE_TRAINING_H
 #define TARE_REPORT_LIVE_TRAINING_H
 
+#include "plan/event_facts.h"
 #include "report/live/parts.h"
 
 void training_begin(struct training *training, struct reading epochs); /* an attempt does */
-void training_mark(struct training *training, const json_t *data, int64_t now_ns); /* EVENT_MARK */
+/* EVENT_MARK */
+void training_mark(struct training *training, const struct event_facts *facts, int64_t now_ns);
 /* EVENT_METRIC of the sensor "bars" */
-void training_bars(struct training *training, const json_t *data, int64_t now_ns);
+void training_bars(struct training *training, const struct event_facts *facts, int64_t now_ns);
 void training_look(struct training *training, int64_t now_ns);
 
 /* Seconds until it ends, if it goes on as it did. False: nothing tells. */

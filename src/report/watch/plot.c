@@ -254,9 +254,9 @@ void watch_draw_curves(const struct watch_view *view, const struct watch_scene *
     AUTO_FREE char *title = mem_printf("Power, slot %zu", slot->number);
     /* Where there is room for one, a metric that was asked for is what is wanted. */
     if (both || !metric || !*view->metric)
-        draw_curve(power, title, json_object_get(slot->points, "power_w"), " W",
+        draw_curve(power, title, slot->power_points, " W",
                    &(struct plot){.from_zero = true, .style = GRID_POWER});
     if (both || (metric && *view->metric))
-        draw_curve(other, metric, json_object_get(json_object_get(slot->points, "metrics"), metric),
-                   "", &(struct plot){.style = GRID_METRIC});
+        draw_curve(other, metric, json_object_get(slot->metric_points, metric), "",
+                   &(struct plot){.style = GRID_METRIC});
 }

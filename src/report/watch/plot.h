@@ -25,7 +25,7 @@ struct plot {
     enum grid_style style;
 };
 
-/* [[s since 1970, value or null], ...] as live_slot.points has them: those that are numbers.
+/* [[s since 1970, value or null], ...] as live_slot has them: those that are numbers.
  * Fresh. */
 struct plot_point *plot_points_read(const json_t *json, size_t *count);
 

@@ -139,26 +139,28 @@ static void put_phase(struct field *field, const struct live_run *run, const str
 static void put_progress(struct field *field, const struct live_slot *slot,
                          const struct columns *columns, bool ascii)
 {
-    double at, of, share;
+    const struct live_training *training = &slot->training;
     AUTO_TEXT struct text label = {0};
     AUTO_TEXT struct text text = {0};
-    const char *name = json_get_text(slot->training, "name");
+    const char *name = training->name;
     size_t label_columns = columns->narrow ? 7
                            : columns->wide ? 12
                                            : 11,
            width = columns->narrow ? 5
                    : columns->wide ? 9
                                    : 7;
-    if (json_get_number(slot->training, "at", &at))
+    if (training->at.valid)
         text_addf(&label, "%s%.10g",
-                  name && strcmp(name, "epoch") == 0 && !columns->narrow ? "epoch " : "", at);
+                  name && strcmp(name, "epoch") == 0 && !columns->narrow ? "epoch " : "",
+                  training->at.value);
     else
         text_add(&label, WATCH_ABSENT);
-    if (label.length && json_get_number(slot->training, "of", &of))
-        text_addf(&label, "/%.10g", of);
+    if (label.length && training->of.valid)
+        text_addf(&label, "/%.10g", training->of.value);
     for (size_t i = utf8_fit(text_get(&label), label_columns, &text); i < label_columns + 1; i++)
         text_add_char(&text, ' ');
-    if (json_get_number(slot->training, "share", &share)) {
+    if (training->share.valid) {
+        double share = training->share.value;
         bar_draw(share, ascii ? width - 2 : width, ascii, &text);
         text_addf(&text, " %3.0f %%", floor(100 * fmin(fmax(share, 0), 1) + 1e-9));
     }

@@ -4,9 +4,6 @@
 
 #include "results/judge/judge.h"
 
-/* Settings that do again what cannot be believed, for results that have no plan of their own to go
- * on with. */
-
 /* One entry for each experiment that is suspect or contaminated, in the order of the dataset: the
  * same hyperparameters, and of a parallel one the same background; a comment says which it was and
  * why. count: how many entries. left_out (may be NULL): ids of those whose repository or model, or

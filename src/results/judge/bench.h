@@ -11,10 +11,6 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* When a bench has seen enough: after each block, by confidence sequences of the logarithms of the
- * ratios (stats/sequence.h). What is said of one quantity holds for all of its pairs of commands
- * and all checks together with 95 %. */
-
 /* Either or both; both: what comes first. Neither: never enough. */
 struct bench_until_options {
     double share;    /* until each ratio is known to ± this share of it: 0.01; 0: not asked for */
@@ -54,9 +50,6 @@ int bench_until_sign(const struct bench_until *until, size_t a, size_t b);
 
 /* Whether all that was asked for is known, of every command against the reference. */
 bool bench_until_enough(const struct bench_until *until, const struct bench_until_options *options);
-
-/* What the runs of a few commands, in blocks, say of each and of one against another. Read back
- * from the run's folder, so that it says what stats and compare say of it. */
 
 #define BENCH_QUANTITIES 4 /* duration_s, gpu_energy_j, gpu_power_w, cpu_energy_j */
 extern const char *const bench_quantities[BENCH_QUANTITIES];
@@ -119,8 +112,6 @@ struct reading bench_use_of(const struct dataset_experiment *experiment, size_t 
 
 /* Of one of its commands, not of a warm-up. */
 bool bench_is_of(const struct bench *bench, const struct dataset_experiment *experiment);
-
-/* What bench prints for programs. (bench_json.c) */
 
 /* What the bench was asked for. */
 struct bench_frame {

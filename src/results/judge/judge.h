@@ -36,8 +36,6 @@ const char *audit_id_number(const struct dataset_experiment *experiment);
 /* <repository>_<model>_<nnn>[_parallel], as the study's and tare's ids are. */
 bool audit_id_well_formed(const struct dataset_experiment *experiment);
 
-/* Criteria that a dataset holds or not: "power_cv_between[hrnet18]<5%,contaminated=0". */
-
 struct criterion {
     char *text;  /* as written */
     size_t what; /* private to criteria.c */
@@ -63,9 +61,6 @@ struct criterion_result {
     struct reading value;
     char why[300];
 };
-
-/* Runs of one kind with the same hyperparameters but for the seed (32 and 32.0 are one), repeats of
- * one another. */
 
 typedef struct reading audit_figure(const struct dataset_experiment *experiment,
                                     const void *context);
@@ -96,9 +91,6 @@ struct places {
     struct places_difference *items; /* the heavier first, by folder */
     size_t count;
 };
-
-/* A judged dataset counted: totals, before and after a moment, by repository, model, cause and
- * time. */
 
 struct account_row {
     char *name;

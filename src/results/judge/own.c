@@ -1,56 +1,19 @@
 #include "results/judge/own.h"
 #include "results/judge/contradictions.h"
 #include "results/judge/study_json.h"
-#include "results/store/energy.h"
+#include "results/store/energy_record.h"
+#include "results/store/machines.h"
 #include "results/store/results.h"
 
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "machine/gpu/vendor.h"
 
 #include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-enum { MACHINE_MAX_BYTES = 16 << 20, MACHINES_MAX = 100000 };
-
-/* What the folder knows of its machines: one machine.json for each session, the newest without a
- * number. */
-static json_t *read_machines(const char *run_dir)
-{
-    struct err ignored;
-    json_t *machines = json_array();
-    AUTO_CLOSE int dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (int number = 0; dir >= 0 && number < MACHINES_MAX; number++) {
-        AUTO_FREE char *name =
-            number ? mem_printf("machine.%d.json", number) : mem_strdup("machine.json");
-        AUTO_TEXT struct text text = {0};
-        AUTO(json_doc_fini) struct json_doc doc = {0};
-        if (!fs_read_at(dir, name, MACHINE_MAX_BYTES, &text, &ignored) ||
-            !json_doc_parse(name, text_get(&text), text.length, &doc, &ignored))
-            break;
-        json_array_append(machines, doc.root);
-    }
-    return machines;
-}
-
-/* That of the session's host and boot: a session that changed nothing of them met the same
- * machine. */
-static const json_t *machine_of(const struct facts_item *item, const json_t *machines)
-{
-    size_t i;
-    json_t *machine;
-    json_array_foreach(machines, i, machine)
-    {
-        if (json_says(machine, "host", item->host) && json_says(machine, "boot_id", item->boot_id))
-            return machine;
-    }
-    return NULL;
-}
 
 /* 40 digits, or the 64 of SHA-256. */
 static bool is_hash(const char *text)
@@ -61,21 +24,16 @@ static bool is_hash(const char *text)
 
 /* From which state of its repository an experiment ran: which session it ran in is not written
  * down, so all must say the same. */
-static void take_commit(struct dataset_experiment *experiment, const json_t *machines)
+static void take_commit(struct dataset_experiment *experiment, const struct machines *machines)
 {
-    for (size_t i = 0; i < json_array_size(machines); i++) {
-        size_t k;
-        json_t *repository;
+    for (size_t i = 0; i < machines->count; i++) {
         const char *commit = NULL;
         bool changed = false;
-        json_array_foreach(json_object_get(json_array_get(machines, i), "repositories"), k,
-                           repository)
-        {
-            if (!json_says(repository, "name", experiment->repo))
-                continue;
-            commit = json_get_text(repository, "commit");
-            changed = json_is_true(json_object_get(repository, "dirty"));
-        }
+        EACH (repository, machines->items[i].repositories, machines->items[i].repository_count)
+            if (repository->name && strcmp(repository->name, experiment->repo) == 0) {
+                commit = repository->commit;
+                changed = repository->dirty;
+            }
         if (!is_hash(commit) || (i > 0 && (strcmp(commit, experiment->commit) != 0 ||
                                            changed != experiment->commit_changed))) {
             free(steal_ptr(experiment->commit));
@@ -101,55 +59,59 @@ static char *version_in(const char *text)
 }
 
 /* Runs of versions that did not record it with the energy have the model in machine.json alone. */
-static const char *model_of(const json_t *board, const json_t *machine)
+static const char *model_of(const struct energy_figures *board,
+                            const struct machine_record *machine)
 {
-    const char *model = json_get_text(board, "model"), *uuid = json_get_text(board, "uuid");
-    size_t i;
-    json_t *gpu;
-    json_array_foreach(json_object_get(machine, "gpus"), i,
-                       gpu) if (!model && json_says(gpu, "uuid", uuid)) model =
-        json_get_text(gpu, "model");
+    const char *model = board->model;
+    for (size_t i = 0; !model && board->uuid && machine && i < machine->gpu_count; i++)
+        if (machine->gpus[i].uuid && strcmp(machine->gpus[i].uuid, board->uuid) == 0)
+            model = machine->gpus[i].model;
     return model;
 }
 
-/* "700 W"; "1980/3201 MHz"; NULL: not all of it is known. */
-static char *numbers_of(const json_t *board, const char *first, const char *second,
-                        const char *unit)
+/* "1980/3201 MHz"; NULL: not all of it is known. */
+static char *format_board_clocks(struct reading sm_mhz, struct reading memory_mhz)
 {
-    double a, b;
-    if (!json_get_number(board, first, &a) || (second && !json_get_number(board, second, &b)))
-        return NULL;
-    return second ? mem_printf("%.6g/%.6g %s", a, b, unit) : mem_printf("%.6g %s", a, unit);
+    return sm_mhz.valid && memory_mhz.valid
+               ? mem_printf("%.6g/%.6g MHz", sm_mhz.value, memory_mhz.value)
+               : NULL;
 }
 
-static char *fact_of(const json_t *board, const json_t *machine, enum dataset_fact fact)
+static char *fact_of(const struct energy_figures *board, const struct machine_record *machine,
+                     enum dataset_fact fact)
 {
     switch (fact) {
     case FACT_GPU_MODEL:
         return mem_strdup(model_of(board, machine));
     case FACT_POWER_LIMIT:
-        return numbers_of(board, "power_limit_w", NULL, "W");
+        return board->power_limit_w.valid ? mem_printf("%.6g W", board->power_limit_w.value) : NULL;
     case FACT_CLOCKS_MAX:
-        return numbers_of(board, "sm_clock_max_mhz", "memory_clock_max_mhz", "MHz");
+        return format_board_clocks(board->sm_clock_max_mhz, board->memory_clock_max_mhz);
     case FACT_CLOCKS_SET:
-        return numbers_of(board, "sm_clock_application_mhz", "memory_clock_application_mhz", "MHz");
+        return format_board_clocks(board->sm_clock_application_mhz,
+                                   board->memory_clock_application_mhz);
     case FACT_DRIVER:
-        return json_get_text(board, "driver") ? mem_strdup(json_get_text(board, "driver"))
-                                              : version_in(gpu_vendor_driver_in(machine));
+        return board->driver ? mem_strdup(board->driver)
+                             : version_in(machine ? machine->driver : NULL);
     default:
         return NULL;
     }
 }
 
+static bool is_board(const struct energy_figures *device)
+{
+    return device->scope && strcmp(device->scope, "GPU board") == 0;
+}
+
 /* Of several GPUs each value once; NULL: of one it is not known. */
-static char *fact_of_all(const json_t *boards, const json_t *machine, enum dataset_fact fact)
+static char *fact_of_all(const struct energy_record *energy, const struct machine_record *machine,
+                         enum dataset_fact fact)
 {
     AUTO_STRV struct strv values = {0};
-    size_t i;
-    json_t *board;
-    json_array_foreach(boards, i, board)
-    {
-        AUTO_FREE char *value = fact_of(board, machine, fact);
+    EACH (device, energy->devices, energy->device_count) {
+        if (!is_board(device))
+            continue;
+        AUTO_FREE char *value = fact_of(device, machine, fact);
         if (!value)
             return NULL;
         strv_add_once(&values, value);
@@ -159,17 +121,13 @@ static char *fact_of_all(const json_t *boards, const json_t *machine, enum datas
 
 /* "gpu07 GPU 2 (GPU-73fe8c24)": where each task sees its GPU as the first, the UUID tells them
  * apart. */
-static char *lane_of(const struct facts_item *item, const json_t *boards)
+static char *lane_of(const struct facts_item *item, const struct energy_record *energy)
 {
     AUTO_STRV struct strv names = {0};
-    size_t i;
-    json_t *board;
-    json_array_foreach(boards, i, board)
-    {
-        const char *label = json_get_text(board, "device"), *uuid = json_get_text(board, "uuid");
-        strv_add_owned(&names,
-                       mem_printf("%s (%.12s)", label ? label : "GPU", uuid ? uuid : "no UUID"));
-    }
+    EACH (device, energy->devices, energy->device_count)
+        if (is_board(device))
+            strv_add_owned(&names, mem_printf("%s (%.12s)", device->label ? device->label : "GPU",
+                                              device->uuid ? device->uuid : "no UUID"));
     AUTO_FREE char *gpus = strv_join(&names, ", ");
     return names.count
                ? mem_printf("%s%s%s", item->host ? item->host : "", item->host ? " " : "", gpus)
@@ -177,95 +135,73 @@ static char *lane_of(const struct facts_item *item, const json_t *boards)
 }
 
 /* All of them or none: of one without an energy or a UUID nobody can say how much it counts. */
-static void take_measured(struct dataset_experiment *experiment, const json_t *boards)
+static void take_measured(struct dataset_experiment *experiment, const struct energy_record *energy)
 {
-    size_t i, count = json_array_size(boards);
-    json_t *board;
-    json_array_foreach(boards, i, board)
-    {
-        double energy_j;
-        if (!json_get_text(board, "uuid") || !json_get_number(board, "joules", &energy_j) ||
-            !(energy_j >= 0) || !isfinite(energy_j))
+    EACH (device, energy->devices, energy->device_count)
+        if (is_board(device) &&
+            (!device->uuid || !device->energy_j.valid || device->energy_j.value < 0))
             return;
-    }
-    experiment->boards = mem_array(count + 1, sizeof *experiment->boards);
-    json_array_foreach(boards, i, board)
-    {
-        struct dataset_board *out = &experiment->boards[experiment->board_count++];
-        out->uuid = mem_strdup(json_get_text(board, "uuid"));
-        json_get_number(board, "joules", &out->energy_j);
-        out->half_width_j.valid =
-            json_get_number(board, "half_width_j", &out->half_width_j.value) &&
-            isfinite(out->half_width_j.value) && out->half_width_j.value >= 0;
-        if (!json_get_number(board, "gain_bound", &out->gain_bound) || !(out->gain_bound > 0) ||
-            !isfinite(out->gain_bound))
-            out->gain_bound = 0;
+    experiment->boards = mem_array(energy->device_count + 1, sizeof *experiment->boards);
+    EACH (device, energy->devices, energy->device_count) {
+        const struct energy_figures *board = device;
+        if (!is_board(board))
+            continue;
+        struct reading half_width = board->half_width_j;
+        half_width.valid &= half_width.value >= 0;
+        experiment->boards[experiment->board_count++] = (struct dataset_board){
+            .uuid = mem_strdup(board->uuid),
+            .energy_j = board->energy_j.value,
+            .half_width_j = half_width,
+            .gain_bound = fmax(board->gain_bound.value, 0),
+        };
     }
 }
 
 static void own_facts_take(struct dataset_experiment *experiment, const struct facts_item *item,
-                           const json_t *energy, const json_t *machines)
+                           const struct energy_record *energy, const struct machines *machines)
 {
-    const json_t *machine = machine_of(item, machines);
-    json_t *boards = json_array(), *device; /* of the attempt whose figures these are */
-    size_t i;
-    json_array_foreach(json_object_get(energy, "devices"), i, device)
-    {
-        if (json_says(device, "scope", "GPU board"))
-            json_array_append(boards, device);
-    }
-    take_measured(experiment, boards);
+    const struct machine_record *machine = machines_find(machines, item->host, item->boot_id);
+    take_measured(experiment, energy);
     experiment->facts[FACT_NODE] = mem_strdup(item->host);
-    experiment->facts[FACT_LANE] = lane_of(item, boards);
+    experiment->facts[FACT_LANE] = lane_of(item, energy);
     for (enum dataset_fact fact = FACT_GPU_MODEL; fact < DATASET_FACTS; fact++)
-        experiment->facts[fact] = fact_of_all(boards, machine, fact);
-    experiment->facts[FACT_CPU] = mem_strdup(json_get_text(json_get(machine, "cpu"), "model"));
-    experiment->facts[FACT_KERNEL] = mem_strdup(json_get_text(machine, "kernel"));
-    json_decref(boards);
+        experiment->facts[fact] = fact_of_all(energy, machine, fact);
+    experiment->facts[FACT_CPU] = mem_strdup(machine ? machine->cpu_model : NULL);
+    experiment->facts[FACT_KERNEL] = mem_strdup(machine ? machine->kernel : NULL);
 }
 
-#define GPU(key, member)                          \
-    {                                             \
-        key, offsetof(struct dataset_gpu, member) \
-    }
-#define SAME(member) GPU(#member, member)
-static const struct {
-    const char *key; /* in the energy's "gpu" */
-    size_t at;
-} figures[] = {GPU("joules", energy_j), SAME(half_width_j),    GPU("net_of_bare_idle_j", net_j),
-               SAME(net_half_width_j),  SAME(power_mean_w),    SAME(power_min_w),
-               SAME(power_max_w),       SAME(power_cv_within), GPU("covered_share", sampled_share),
-               SAME(longest_gap_s)};
-
-static void take_gpu(struct dataset_experiment *experiment, const json_t *block)
+static void take_gpu(struct dataset_experiment *experiment, const struct energy_figures *figures)
 {
     struct dataset_gpu *gpu = &experiment->gpu;
-    if (!json_is_object(block))
-        return;
     gpu->source = "meter";
     gpu->window_from = "meter";
-    EACH_OF (figure, figures)
-        *(struct reading *)(void *)((char *)gpu + figure->at) =
-            json_get_reading(block, figure->key);
-    for (size_t i = 0; i < GPU_FIGURE_COUNT; i++)
-        gpu->figures[i] = json_get_reading(block, gpu_figures[i].key);
+    gpu->energy_j = figures->energy_j;
+    gpu->half_width_j = figures->half_width_j;
+    gpu->net_j = figures->net_j;
+    gpu->net_half_width_j = figures->net_half_width_j;
+    gpu->power_mean_w = figures->power_mean_w;
+    gpu->power_min_w = figures->power_min_w;
+    gpu->power_max_w = figures->power_max_w;
+    gpu->power_cv_within = figures->power_cv_within;
+    gpu->sampled_share = figures->covered_share;
+    gpu->longest_gap_s = figures->longest_gap_s;
+    memcpy(gpu->figures, figures->figures, sizeof gpu->figures);
     gpu->window_s = experiment->duration_s;
     if (!gpu->power_mean_w.valid && gpu->energy_j.valid && gpu->window_s.valid &&
         gpu->window_s.value > 0)
         gpu->power_mean_w = (struct reading){gpu->energy_j.value / gpu->window_s.value, true};
 }
 
-static void take_energy(struct dataset_experiment *experiment, const json_t *energy)
+static void take_energy(struct dataset_experiment *experiment, const struct energy_record *energy)
 {
-    const json_t *package = json_get(energy, "cpu_package");
-    const json_t *host = json_get(energy, "host");
-    take_gpu(experiment, json_get(energy, "gpu"));
-    experiment->user_s = json_get_reading(host, "user_s");
-    experiment->system_s = json_get_reading(host, "system_s");
-    experiment->memory_peak_bytes = json_get_reading(host, "memory_peak_bytes");
-    experiment->cpu_j = json_get_reading(package, "joules");
-    experiment->cpu_half_width_j = json_get_reading(package, "half_width_j");
-    experiment->dram_j = json_get_reading(json_get(energy, "dram"), "joules");
+    if (energy->has_gpu)
+        take_gpu(experiment, &energy->gpu);
+    experiment->user_s = energy->user_s;
+    experiment->system_s = energy->system_s;
+    experiment->memory_peak_bytes = energy->memory_peak_bytes;
+    experiment->cpu_j = energy->cpu_package.energy_j;
+    experiment->cpu_half_width_j = energy->cpu_package.half_width_j;
+    experiment->dram_j = energy->dram.energy_j;
     for (size_t i = 0; i < RECORDED_COUNT; i++)
         experiment->recorded[i] = energy_figure(energy, i);
     experiment->recorded[RECORDED_GPU_MEAN] = experiment->gpu.power_mean_w;
@@ -300,7 +236,7 @@ static void take_job(struct dataset_experiment *experiment, const struct plan_ex
 /* job: what the registry said of a metric's goal when the run was planned. */
 static void take_item(struct dataset_experiment *experiment, const struct plan_job *job,
                       const struct result *result, const struct facts_item *item,
-                      const json_t *energy)
+                      const struct energy_record *energy)
 {
     bool ended = result->state == STATE_DONE &&
                  (result->outcome == OUTCOME_SUCCEEDED || result->outcome == OUTCOME_FAILED);
@@ -358,23 +294,24 @@ static void number_blocks(const struct plan *plan, struct dataset_experiment *ex
 
 bool read_own(struct dataset *dataset, size_t folder, struct err *err)
 {
+    static const struct energy_record nothing = {0};
+    const char *path = dataset->folders[folder].path;
     struct facts facts;
-    if (!facts_read(dataset->folders[folder].path, &facts, err))
+    if (!facts_read(path, &facts, err))
         return false;
-    json_t *machines = read_machines(dataset->folders[folder].path);
+    AUTO(machines_fini) struct machines machines;
+    AUTO_CLOSE int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    machines_read(dir, &machines);
     for (size_t i = 0; i < facts.results.count; i++) {
         struct dataset_experiment *experiment = dataset_add(dataset);
+        const struct plan_experiment *planned = &facts.results.plan.experiments[i];
+        const struct facts_item *item = &facts.items[i];
+        const struct energy_record *energy = item->energy ? item->energy : &nothing;
         experiment->folder = folder;
-        take_job(experiment, &facts.results.plan.experiments[i]);
-        json_t *energy =
-            facts.items[i].energy
-                ? json_load_bounded(facts.items[i].energy, strlen(facts.items[i].energy), 0, NULL)
-                : NULL;
-        take_item(experiment, &facts.results.plan.experiments[i].foreground,
-                  &facts.results.items[i], &facts.items[i], energy);
-        take_commit(experiment, machines);
-        own_facts_take(experiment, &facts.items[i], energy, machines);
-        json_decref(energy);
+        take_job(experiment, planned);
+        take_item(experiment, &planned->foreground, &facts.results.items[i], item, energy);
+        take_commit(experiment, &machines);
+        own_facts_take(experiment, item, energy, &machines);
         dataset->folders[folder].folders++;
         dataset->folders[folder].summary_rows += experiment->judged;
         if (experiment->has_utc_offset && !dataset->folders[folder].has_zone) {
@@ -385,7 +322,6 @@ bool read_own(struct dataset *dataset, size_t folder, struct err *err)
     if (facts.results.count == facts.results.plan.count && facts.results.count)
         number_blocks(&facts.results.plan, &dataset->items[dataset->count - facts.results.count]);
     contradictions_of_run(dataset, folder, &facts);
-    json_decref(machines);
     facts_fini(&facts);
     return true;
 }

@@ -1,3 +1,4 @@
+/* External format: CSV tables of other programs, and the JSON of hyperfine. */
 #include "results/judge/plain_table.h"
 #include "results/judge/numeric_cell.h"
 #include "results/judge/study_json.h"

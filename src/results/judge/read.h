@@ -13,8 +13,6 @@
 
 #define CODECARBON_FILE "emissions.csv"
 
-/* Figures in the study's files, parsed in place and fast, and what "perf stat" printed there. */
-
 /* What a cell holds. */
 enum numeric_cell_kind {
     FIGURE_IS, /* a finite number */
@@ -23,18 +21,12 @@ enum numeric_cell_kind {
     FIGURE_BAD /* neither */
 };
 
-/* What "perf stat" printed, as the study kept it (cpu_energy_raw.txt) and summed it up
- * (cpu_energy.txt). */
-
 struct perf {
     struct reading package_j, dram_j;
     struct reading elapsed_s;
     bool has_started;
     int64_t started_local_s; /* "# started on ...", the local time's fields as if they were UTC */
 };
-
-/* The study's files of samples ("timestamp,power_draw_w" and the like), read in one pass by a
- * buffer of fixed size: memory does not depend on their length. */
 
 #define TRACE_COLUMNS 2 /* behind the time-stamp */
 
@@ -67,9 +59,6 @@ struct trace_file {
 };
 
 #define TRACE_BUFFER 262144
-
-/* A trace of power samples as an energy, in one pass. docs/reference/judging.md derives the
- * figures. (power.c) */
 
 /* Farther apart than this, samples leave a gap in which anything may have happened. */
 #define POWER_GAP_S 3
@@ -134,9 +123,6 @@ struct power_energy {
     struct reading late_s, early_s; /* samples begin after, and end before, the window's edges */
     size_t outside;                 /* samples more than a second outside of it */
 };
-
-/* A trace of any length as at most BINS_MOST means of equal spans; and the one lasting change in
- * it. (bins.c) */
 
 #define BINS_MOST 512
 

@@ -1,3 +1,4 @@
+/* External format: the study's experiment.json, which its own scripts wrote. */
 #include "results/judge/study_json.h"
 #include "results/judge/contradictions.h"
 #include "results/store/energy.h"

@@ -11,10 +11,6 @@
 
 #include <jansson.h>
 
-/* What the meters' own uncertainty makes of a group's mean energy, and of the ratio of two groups.
- * The gain of one sensor is common to all that it measured: in a ratio on one GPU it cancels,
- * between two it stays (GUM, F.1.2.3). */
-
 /* All uncertainties are standard ones, as shares. */
 struct measurement {
     bool valid; /* the quantity is an energy or a power, and how far each was misread is known */
@@ -34,10 +30,6 @@ struct measurement_row {
     size_t item, stratum;
     bool is_b;
 };
-
-/* What the experiments of a dataset say, by model and mode: means and medians with intervals, how
- * far runs differ, which hyperparameter moves what, which runs nothing beats, how many repeats
- * would do. */
 
 struct summary_stats_options {
     enum audit_rows rows;    /* that count */
@@ -169,8 +161,6 @@ enum stats_scale summary_stats_scale(const char *name, bool is_metric, enum goal
 
 /* A quantity by its name; not valid where it is not known, or is not finite. */
 struct reading summary_stats_value(const struct dataset_experiment *experiment, const char *name);
-
-/* What stats and compare print for programs. (summary_stats_json.c) */
 
 extern const struct record_field summary_stats_interval_fields[];
 /* A field that is an interval; absent where it is STATS_NONE. */

@@ -5,14 +5,9 @@
 
 #include "results/judge/summary_stats.h"
 
-/* Which hyperparameter moves energy and quality, and the front of both. */
-
 void summary_stats_add_front(const struct dataset *dataset, struct summary_stats_group *group);
 void summary_stats_add_effects(const struct dataset *dataset, struct summary_stats_group *group,
                                uint64_t seed);
-
-/* Whether what one hyperparameter does to energy or a metric depends on another: linear models on
- * logarithms. */
 
 void summary_stats_add_interactions(const struct dataset *dataset,
                                     struct summary_stats_group *group);

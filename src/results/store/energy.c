@@ -1,5 +1,6 @@
 #include "results/store/energy.h"
 #include "results/store/db.h"
+#include "results/store/energy_record.h"
 
 #include "base/csv.h"
 #include "base/json.h"
@@ -84,20 +85,22 @@ void energy_use(struct result_used *used, int64_t attempt, const json_t *block)
     add_used(&used->cpu_j, &used->cpu_attempts, energy.cpu_j);
 }
 
+#define AT(member) offsetof(struct energy_record, member)
 static const struct {
-    const char *column, *metric, *scope, *key;
+    const char *column, *metric;
+    size_t at; /* of the reading */
 } columns[ENERGY_COLUMNS] = {
-    {"energy_cpu_pkg_joules", "cpu_energy_pkg_joules", "cpu_package", "joules"},
-    {"energy_cpu_ram_joules", "cpu_energy_ram_joules", "dram", "joules"},
-    {"energy_cpu_total_joules", "cpu_energy_total_joules", NULL, NULL}, /* the two together */
-    {"energy_gpu_avg_watts", "gpu_power_avg_watts", "gpu", "power_mean_w"},
-    {"energy_gpu_max_watts", "gpu_power_max_watts", "gpu", "power_max_w"},
-    {"energy_gpu_min_watts", "gpu_power_min_watts", "gpu", "power_min_w"},
-    {"energy_gpu_total_joules", "gpu_energy_total_joules", "gpu", "joules"},
-    {"energy_gpu_temp_avg_celsius", "gpu_temp_avg_celsius", "gpu", "temperature_mean_c"},
-    {"energy_gpu_temp_max_celsius", "gpu_temp_max_celsius", "gpu", "temperature_max_c"},
-    {"energy_gpu_util_avg_percent", "gpu_util_avg_percent", "gpu", "utilisation_mean_percent"},
-    {"energy_gpu_util_max_percent", "gpu_util_max_percent", "gpu", "utilisation_max_percent"},
+    {"energy_cpu_pkg_joules", "cpu_energy_pkg_joules", AT(cpu_package.energy_j)},
+    {"energy_cpu_ram_joules", "cpu_energy_ram_joules", AT(dram.energy_j)},
+    {"energy_cpu_total_joules", "cpu_energy_total_joules", SIZE_MAX}, /* the two together */
+    {"energy_gpu_avg_watts", "gpu_power_avg_watts", AT(gpu.power_mean_w)},
+    {"energy_gpu_max_watts", "gpu_power_max_watts", AT(gpu.power_max_w)},
+    {"energy_gpu_min_watts", "gpu_power_min_watts", AT(gpu.power_min_w)},
+    {"energy_gpu_total_joules", "gpu_energy_total_joules", AT(gpu.energy_j)},
+    {"energy_gpu_temp_avg_celsius", "gpu_temp_avg_celsius", AT(gpu.temperature_mean_c)},
+    {"energy_gpu_temp_max_celsius", "gpu_temp_max_celsius", AT(gpu.temperature_max_c)},
+    {"energy_gpu_util_avg_percent", "gpu_util_avg_percent", AT(gpu.utilisation_mean_percent)},
+    {"energy_gpu_util_max_percent", "gpu_util_max_percent", AT(gpu.utilisation_max_percent)},
 };
 
 const char *energy_column(size_t column)
@@ -110,23 +113,21 @@ const char *energy_metric(size_t column)
     return columns[column].metric;
 }
 
-struct reading energy_figure(const json_t *block, size_t column)
+struct reading energy_figure(const struct energy_record *energy, size_t column)
 {
-    if (columns[column].scope)
-        return energy_number(block, columns[column].scope, columns[column].key);
-    struct reading package = energy_number(block, "cpu_package", "joules"),
-                   dram = energy_number(block, "dram", "joules");
-    return (struct reading){package.value + dram.value, package.valid && dram.valid};
+    struct reading package = energy->cpu_package.energy_j, dram = energy->dram.energy_j;
+    if (columns[column].at == SIZE_MAX)
+        return (struct reading){package.value + dram.value, package.valid && dram.valid};
+    return *(const struct reading *)(const void *)((const char *)energy + columns[column].at);
 }
 
 json_t *energy_metrics(const json_t *block)
 {
     json_t *json = json_object();
-    bool measured = json_array_size(json_object_get(block, "devices")) > 0;
-    for (size_t i = 0; measured && i < ENERGY_COLUMNS; i++) {
-        struct reading cell = energy_figure(block, i);
-        json_set_reading(json, columns[i].metric, cell);
-    }
+    AUTO(energy_record_fini) struct energy_record energy;
+    energy_record_read(block, &energy);
+    for (size_t i = 0; energy.device_count > 0 && i < ENERGY_COLUMNS; i++)
+        json_set_reading(json, columns[i].metric, energy_figure(&energy, i));
     return json;
 }
 

@@ -9,11 +9,6 @@ const char *energy_column(size_t column); /* "energy_cpu_pkg_joules" */
 
 const char *energy_metric(size_t column); /* "cpu_energy_pkg_joules" */
 
-/* block: "energy" of an attempt, or NULL */
-struct reading energy_figure(const json_t *block, size_t column);
-
-/* What an attempt drew, in the tables and in the files that people read. */
-
 /* Of EVENT_ATTEMPT_ENDED: its "energy" into the tables. */
 bool energy_write(sqlite3 *db, const struct event *event, struct err *err);
 

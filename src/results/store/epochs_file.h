@@ -4,8 +4,6 @@
 
 #include "results/store/tables.h"
 
-/* What marks make of an attempt: the epochs of experiment.json, and energy/marks.csv. */
-
 /* Adds to a list what the marks of the experiment's last attempt cut it into: {name, part, label,
  * start_s, end_s, duration_s, source, and the energy it used (store.h)}. Seconds count from the
  * attempt's start; null: not known. */

@@ -4,9 +4,6 @@
 
 #include "results/store/tables.h"
 
-/* Experiment.json, in the study's keys, from run.db alone, and its parts: the guard, epochs,
- * memory. */
-
 /* What is in it; NULL: err says why. */
 json_t *files_experiment_json(sqlite3 *db, const struct plan *plan, size_t number, struct err *err);
 
@@ -16,8 +13,6 @@ bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_
 
 /* Whether the first length bytes of two open files are the same. */
 bool files_same_bytes(int a, int b, off_t length);
-
-/* What the guard wrote into the journal, for experiment.json. */
 
 /* Of EVENT_GUARD: an energy net of the bare idle, which is known some time after its attempt has
  * ended, goes into the sums and devices of that attempt's energy. */

@@ -45,6 +45,14 @@ struct live_experiment {
     uint64_t version;            /* of the run's, when this row changed last */
 };
 
+/* How far a training is. */
+struct live_training {
+    bool known;
+    const char *name;      /* "epoch"; borrowed */
+    struct reading at, of; /* from 1, of this many */
+    struct reading share;  /* 0 to 1, of the whole training */
+};
+
 /* A slot as live.json has it. What is absent was not read. */
 struct live_slot {
     size_t number;     /* from 1 */
@@ -58,13 +66,10 @@ struct live_slot {
     double pause_s;     /* how long the pause is to take at most; 0: none */
     struct reading power_w, utilisation_percent, memory_bytes, memory_total_bytes, temperature_c;
     const json_t *bars; /* as EVENT_METRIC has them, or NULL; borrowed */
-    /* {"name": "epoch", "at": 3, "of": 20 or null, "share": 0 to 1 of the whole training, or null},
-     * NULL: not known; borrowed */
-    const json_t *training;
+    struct live_training training;
     const json_t *metrics; /* {name: number}; borrowed */
-    /* {"power_w": [[s since 1970, W]], "metrics": {name: [[s, value]]}}, at most LIVE_POINTS each;
-     * borrowed */
-    const json_t *points;
+    /* [[s since 1970, W]] and {metric: [[s, value]]}, at most LIVE_POINTS each; borrowed */
+    const json_t *power_points, *metric_points;
 };
 
 /* ELSEWHERE: its runner is on another host, so it is not known whether it lives */
@@ -130,6 +135,10 @@ const char *live_verdict_text(const struct live_experiment *experiment);
  * [those after since, as in events.jsonl]}; _ms: since 1970; what is not known is null. A new
  * reference. */
 json_t *live_run_json(const struct live_run *run, uint64_t since);
+
+/* Of its points leaves those that are newer than since_s, but for two seconds: readings come out of
+ * order within one. Gives the newest of all, at least since_s. */
+double live_json_newer_points(json_t *json, double since_s);
 
 /* What a watcher may ask of the runner. */
 enum live_request {

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,11 +31,24 @@ static const json_t *object_of(const json_t *json, const char *key, json_type ty
     return value && json_typeof(value) == type ? value : NULL;
 }
 
+#define TRAINING(member) RECORD(struct live_training, member)
+static const struct record_field training_fields[] = {
+    TRAINING(name), TRAINING(at), TRAINING(of), TRAINING(share), {0}};
+
+static struct live_training training_of(const json_t *json)
+{
+    const json_t *object = object_of(json, "training", JSON_OBJECT);
+    struct live_training out = {.known = object != NULL};
+    record_get(training_fields, object, &out);
+    return out;
+}
+
 static void take_slot(struct live_run *run, const json_t *json, size_t place)
 {
     struct live_slot *slot = &run->slots[place];
     int64_t experiment = integer_of(json, "experiment");
     const char *phase = json_get_text(json, "phase");
+    const json_t *points = object_of(json, "points", JSON_OBJECT);
     *slot = (struct live_slot){
         .number = place + 1,
         .gpus = json_object_get(json, "gpus"),
@@ -50,9 +64,10 @@ static void take_slot(struct live_run *run, const json_t *json, size_t place)
         .memory_total_bytes = json_get_reading(json, "memory_total_bytes"),
         .temperature_c = json_get_reading(json, "temperature_c"),
         .bars = object_of(json, "bars", JSON_ARRAY),
-        .training = object_of(json, "training", JSON_OBJECT),
+        .training = training_of(json),
         .metrics = object_of(json, "metrics", JSON_OBJECT),
-        .points = object_of(json, "points", JSON_OBJECT),
+        .power_points = object_of(points, "power_w", JSON_ARRAY),
+        .metric_points = object_of(points, "metrics", JSON_OBJECT),
     };
     phase = phase ? phase : "idle";
     snprintf(slot->phase, sizeof slot->phase, "%.*s",
@@ -132,6 +147,14 @@ static json_t *borrowed_or_null(const json_t *json)
     return json ? json_incref((json_t *)(uintptr_t)json) : json_null();
 }
 
+static json_t *slot_points_json(const struct live_slot *slot)
+{
+    if (!slot->power_points && !slot->metric_points)
+        return json_null();
+    return json_pack("{s:o, s:o}", "power_w", borrowed_or_null(slot->power_points), "metrics",
+                     borrowed_or_null(slot->metric_points));
+}
+
 static json_t *slot_json(const struct live_run *run, const struct live_slot *slot)
 {
     const char *id = slot->experiment ? run->plan.experiments[slot->experiment - 1].id : NULL;
@@ -148,8 +171,8 @@ static json_t *slot_json(const struct live_run *run, const struct live_slot *slo
         json_reading_or_null(slot->memory_bytes), "memory_total_bytes",
         json_reading_or_null(slot->memory_total_bytes), "temperature_c",
         json_reading_or_null(slot->temperature_c), "bars", borrowed_or_null(slot->bars), "training",
-        borrowed_or_null(slot->training), "metrics", borrowed_or_null(slot->metrics), "points",
-        borrowed_or_null(slot->points));
+        slot->training.known ? record_json(training_fields, &slot->training) : json_null(),
+        "metrics", borrowed_or_null(slot->metrics), "points", slot_points_json(slot));
 }
 
 static json_t *row_json(const struct live_experiment *row)
@@ -206,6 +229,41 @@ json_t *live_run_json(const struct live_run *run, uint64_t since)
                      ms_or_null(run->session_started_ns), "paused", run->paused, "live_ms",
                      ms_or_null(run->live_ns), "counts", counts_json(run), "slots", slots,
                      "experiments", rows, "events", events);
+}
+
+static json_t *newer_points(const json_t *points, double since_s, double *last_s)
+{
+    json_t *out = json_array(), *point;
+    size_t i;
+    json_array_foreach(points, i, point)
+    {
+        double second = json_number_value(json_array_get(point, 0));
+        *last_s = fmax(*last_s, second);
+        if (second > since_s - 2)
+            json_array_append(out, point);
+    }
+    return out;
+}
+
+double live_json_newer_points(json_t *json, double since_s)
+{
+    size_t i;
+    double last_s = since_s;
+    json_t *slot, *points;
+    const char *name;
+    json_array_foreach(json_object_get(json, "slots"), i, slot)
+    {
+        const json_t *all = json_object_get(slot, "points");
+        json_t *metrics = json_object();
+        json_object_foreach(json_object_get(all, "metrics"), name, points)
+            json_object_set_new(metrics, name, newer_points(points, since_s, &last_s));
+        json_object_set_new(
+            slot, "points",
+            json_pack("{s:o, s:o}", "power_w",
+                      newer_points(json_object_get(all, "power_w"), since_s, &last_s), "metrics",
+                      metrics));
+    }
+    return last_s;
 }
 
 static const char *const request_names[LIVE_REQUESTS] = {"pause", "continue", "skip", "stop"};

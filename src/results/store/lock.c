@@ -3,7 +3,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/procfs.h"
 
@@ -153,13 +152,11 @@ enum lock_seen lock_look_at(int dir)
     return host && strcmp(host + 1, own) != 0 ? LOCK_UNSEEN : LOCK_FREE;
 }
 
-enum run_life run_life_of(const json_t *run, enum lock_seen seen)
+enum run_life run_life_of(bool ended, enum lock_seen seen)
 {
-    const json_t *sessions = json_object_get(run, "sessions"), *last;
-    last = json_array_get(sessions, json_array_size(sessions) - 1);
     if (seen == LOCK_HELD)
         return RUN_LIFE_UNDER_WAY;
-    if (!last || !json_is_null(json_object_get(last, "ended_ms")))
+    if (ended)
         return RUN_LIFE_ENDED;
     return seen == LOCK_FREE ? RUN_LIFE_DIED : RUN_LIFE_ELSEWHERE;
 }

@@ -4,8 +4,6 @@
 
 #include "results/store/store.h"
 
-/* One runner per run. For store/ and slurm/. */
-
 /* Takes the run's lock (run.lock in dir) and writes "PID HOST" into it. -1 when another process
  * holds it: the error names that one. Closing the descriptor lets go; a forked child that keeps it
  * open keeps the lock. */
@@ -15,6 +13,7 @@ enum lock_seen lock_look(const char *run_dir);
 
 enum lock_seen lock_look_at(int dir); /* the run's folder, open */
 
-enum run_life run_life_of(const json_t *run, enum lock_seen seen);
+/* ended: whether the last session has ended, or none began; read after seen. */
+enum run_life run_life_of(bool ended, enum lock_seen seen);
 
 #endif

@@ -4,9 +4,6 @@
 
 #include "results/store/tables.h"
 
-/* What a retry changed, why memory ran out, and how much was in use: in the tables and in the files
- * that people read. */
-
 /* Of EVENT_ATTEMPT_PREPARED ("changed") and EVENT_ATTEMPT_ENDED ("oom", "memory", "snapshot"). */
 bool memory_write(sqlite3 *db, const struct event *event, struct err *err);
 

@@ -2,6 +2,7 @@
 #include "plan/change.h"
 #include "results/store/db.h"
 #include "results/store/energy.h"
+#include "results/store/energy_record.h"
 #include "results/store/epochs_file.h"
 #include "results/store/evidence.h"
 #include "results/store/journal.h"
@@ -11,8 +12,10 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/record.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +28,6 @@ void result_items_free(struct result *items, size_t count)
         EACH (metric, items[i].metrics, items[i].metric_count)
             free(metric->name);
         free(items[i].metrics);
-        json_decref(items[i].layers);
         free(items[i].failure);
         EACH (check, items[i].checks, items[i].check_count)
             free(check->text);
@@ -39,13 +41,29 @@ void result_items_free(struct result *items, size_t count)
     free(items);
 }
 
+#define USE(text, member) RECORD_AS(struct budget_record, text, member)
+static const struct record_field energy_budget_fields[] = {USE("budget_j", energy_j.budget),
+                                                           USE("used_j", energy_j.used),
+                                                           USE("mean_j", energy_j.mean),
+                                                           {0}};
+static const struct record_field time_budget_fields[] = {
+    USE("budget_s", time_s.budget), USE("used_s", time_s.used), USE("mean_s", time_s.mean), {0}};
+#define BUDGET(member) RECORD(struct budget_record, member)
+static const struct record_field budget_fields[] = {RECORD_GROUP("energy", energy_budget_fields),
+                                                    RECORD_GROUP("time", time_budget_fields),
+                                                    BUDGET(counted),
+                                                    BUDGET(attempts),
+                                                    BUDGET(estimated),
+                                                    BUDGET(unmeasured),
+                                                    BUDGET(reached),
+                                                    {0}};
+
 void results_fini(struct results *results)
 {
     result_items_free(results->items, results->count);
     plan_fini(&results->plan);
-    json_decref(results->pool);
-    json_decref(results->lanes);
-    json_decref(results->budget);
+    lane_uses_fini(&results->lanes);
+    record_free(budget_fields, &results->budget);
     *results = (struct results){0};
 }
 
@@ -182,6 +200,10 @@ static size_t list_size(sqlite3_stmt *row, int column)
     return size;
 }
 
+#define LAYER(member) RECORD(struct result_layers, member)
+static const struct record_field layer_fields[] = {
+    LAYER(kernel_backed), LAYER(pidns), LAYER(cgroup), LAYER(sweep), {0}};
+
 /* The rows come in the order of the attempts: the last foreground job's layers stay. */
 static void take_job(sqlite3_stmt *row, struct result *item)
 {
@@ -190,8 +212,10 @@ static void take_job(sqlite3_stmt *row, struct result *item)
     item->survivor_count += list_size(row, 4);
     if (!role || strcmp(role, "background") == 0)
         return;
-    json_decref(item->layers);
-    item->layers = db_json_or_text(row, 2);
+    json_t *layers = db_json_or_text(row, 2);
+    item->layers = (struct result_layers){.known = layers != NULL};
+    record_get(layer_fields, layers, &item->layers);
+    json_decref(layers);
 }
 
 /* What each row gives; its first cell is the experiment it is about. ?1 and ?2: of the first and of
@@ -262,9 +286,12 @@ bool result_items_load(sqlite3 *db, const struct plan *plan, size_t first, size_
     return true;
 }
 
-/* What the data of the last row of sql has under key; NULL: nothing. */
-static bool load_last(sqlite3 *db, const char *sql, const char *key, json_t **out, struct err *err)
+/* The value under key in the data of the last of these events, or NULL. */
+static bool load_last(sqlite3 *db, const char *types, const char *key, json_t **out,
+                      struct err *err)
 {
+    AUTO_FREE char *sql =
+        mem_printf("SELECT data FROM events WHERE type IN (%s) ORDER BY seq DESC LIMIT 1", types);
     AUTO_QUERY sqlite3_stmt *query = db_query(db, err, sql, "");
     int step = db_step(query, err);
     json_t *data = step > 0 ? db_json(query, 0) : NULL;
@@ -273,12 +300,20 @@ static bool load_last(sqlite3 *db, const char *sql, const char *key, json_t **ou
     return step >= 0;
 }
 
-bool results_load_budget(sqlite3 *db, json_t **out, struct err *err)
+/* Lanes and budget, from the end of the last session. */
+static bool load_session_end(sqlite3 *db, struct results *out, struct err *err)
 {
-    return load_last(db,
-                     "SELECT data FROM events WHERE type IN ('session_ended', 'budget') ORDER BY "
-                     "seq DESC LIMIT 1",
-                     "budget", out, err);
+    json_auto_t *pool = NULL, *budget = NULL;
+    if (!load_last(db, "'session_ended'", "pool", &pool, err) ||
+        !load_last(db, "'session_ended', 'budget'", "budget", &budget, err))
+        return false;
+    const json_t *lanes = json_get(pool, "lanes"), *cpu = json_get(pool, "cpu_package");
+    for (size_t i = 0; i < json_array_size(lanes); i++)
+        out->pool.waited_s += json_get_reading(json_array_get(lanes, i), "waited_s").value;
+    out->pool.cpu_total_mj = json_get_reading(cpu, "total_mj").value;
+    out->pool.cpu_unattributed_mj = json_get_reading(cpu, "unattributed_mj").value;
+    record_get(budget_fields, budget, &out->budget);
+    return true;
 }
 
 bool results_load(sqlite3 *db, struct results *out, struct err *err)
@@ -290,11 +325,7 @@ bool results_load(sqlite3 *db, struct results *out, struct err *err)
     bool ok = journal_read_plan(db, &out->plan, err);
     if (ok) {
         ok = result_items_load(db, &out->plan, 1, out->plan.count, &out->items, err) &&
-             load_last(
-                 db, "SELECT data FROM events WHERE type='session_ended' ORDER BY seq DESC LIMIT 1",
-                 "pool", &out->pool, err) &&
-             results_load_budget(db, &out->budget, err) &&
-             usage_json(db, &out->plan, &out->lanes, err);
+             load_session_end(db, out, err) && usage_read(db, &out->plan, &out->lanes, err);
         out->count = ok ? out->plan.count : 0;
         if (!ok)
             results_fini(out);
@@ -326,6 +357,8 @@ void facts_fini(struct facts *facts)
     for (size_t i = 0; facts->items && i < facts->results.count; i++) {
         free(facts->items[i].host);
         free(facts->items[i].boot_id);
+        if (facts->items[i].energy)
+            energy_record_fini(facts->items[i].energy);
         free(facts->items[i].energy);
         json_decref(facts->items[i].all_attempts);
         json_decref(facts->items[i].epochs);
@@ -336,6 +369,8 @@ void facts_fini(struct facts *facts)
         free(facts->items[i].evidence);
     }
     free(facts->items);
+    strv_fini(&facts->hosts);
+    strv_fini(&facts->versions);
     results_fini(&facts->results);
     *facts = (struct facts){0};
 }
@@ -372,8 +407,12 @@ static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
             continue;
         item->attempt = sqlite3_column_int64(query, 1);
         item->has_duration = !db_is_null(query, 2);
-        free(item->energy);
-        item->energy = mem_strdup(db_text(query, 3));
+        if (!item->energy && !db_is_null(query, 3)) {
+            json_t *energy = db_json(query, 3);
+            item->energy = mem_alloc(sizeof *item->energy);
+            energy_record_read(energy, item->energy);
+            json_decref(energy);
+        }
         free(item->host);
         free(item->boot_id);
         item->host = mem_strdup(db_text(query, 4));
@@ -391,14 +430,17 @@ static bool read_all_attempts(sqlite3 *db, struct facts *facts, struct err *err)
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
                  "SELECT experiment, number, outcome, reason, duration_s, exit_code, signal,"
-                 " error FROM attempts ORDER BY experiment, number",
+                 " error, started_realtime_ns IS NOT NULL FROM attempts ORDER BY experiment, "
+                 "number",
                  "");
     while (db_next(&query, err)) {
         struct facts_item *item = item_of(facts, query);
         json_t *row = json_object();
         db_set_cells(row, "attempt outcome reason duration_s exit_code signal error", query, 1);
-        if (item)
+        if (item) {
             json_array_append(item->all_attempts, row);
+            item->started += sqlite3_column_int(query, 8) != 0;
+        }
         json_decref(row);
     }
     return query != NULL;
@@ -430,11 +472,16 @@ static struct reading mean_of(const json_t *devices, const char *key)
 }
 
 /* What the guard saw last before the attempt began stands. */
-static void take_start(struct facts_item *item, int64_t attempt, const json_t *data)
+static void add_preflight(struct facts_item *item, int64_t attempt, const json_t *data)
 {
-    const char *phase = json_get_text(data, "phase");
     const json_t *devices = json_get(data, "devices");
-    if (phase && strcmp(phase, "preflight") == 0 && attempt == item->attempt)
+    if (attempt == 0 || !json_says(data, "phase", "preflight"))
+        return;
+    item->preflights++;
+    item->preflights_free += json_is_true(json_object_get(data, "clear"));
+    item->preflight_waited_s =
+        fmax(item->preflight_waited_s, json_get_reading(data, "waited_s").value);
+    if (attempt == item->attempt)
         item->start =
             (struct facts_start){.temperature_c = mean_of(devices, "temperature_c"),
                                  .sm_clock_mhz = mean_of(devices, "sm_clock_mhz"),
@@ -459,6 +506,38 @@ static bool read_events(sqlite3 *db, const char *type, struct facts *facts,
     return query != NULL;
 }
 
+static bool read_facts_sessions(sqlite3 *db, struct facts *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT host, version, ended_realtime_ns IS NOT NULL FROM sessions ORDER BY "
+                 "number",
+                 "");
+    out->ended = true;
+    while (db_next(&query, err)) {
+        if (db_text(query, 0))
+            strv_add_once(&out->hosts, db_text(query, 0));
+        if (db_text(query, 1))
+            strv_add_once(&out->versions, db_text(query, 1));
+        out->ended = sqlite3_column_int(query, 2) != 0;
+    }
+    return query != NULL;
+}
+
+static bool read_pauses(sqlite3 *db, struct facts *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err, "SELECT data FROM events WHERE type IN ('pause', 'retry_pause') ORDER BY seq", "");
+    while (db_next(&query, err)) {
+        json_t *data = db_json(query, 0);
+        struct reading seconds = json_get_reading(data, "seconds");
+        out->pauses += seconds.valid;
+        out->pause_s += seconds.value;
+        json_decref(data);
+    }
+    return query != NULL;
+}
+
 static bool read_all(sqlite3 *db, struct facts *out, struct err *err)
 {
     if (!schema_check(db, err) || !results_load(db, &out->results, err))
@@ -472,7 +551,8 @@ static bool read_all(sqlite3 *db, struct facts *out, struct err *err)
     for (size_t i = 0; ok && i < out->results.count; i++)
         ok = epochs_add_last(db, (int64_t)i + 1, out->items[i].epochs, err);
     return ok && read_events(db, "evidence", out, add_evidence, err) &&
-           read_events(db, "guard", out, take_start, err);
+           read_events(db, "guard", out, add_preflight, err) && read_facts_sessions(db, out, err) &&
+           read_pauses(db, out, err);
 }
 
 bool facts_read(const char *run_dir, struct facts *out, struct err *err)

@@ -19,8 +19,6 @@ json_t *facts_verdicts_json(const struct verdicts *verdicts);
 bool facts_read(const char *run_dir, struct facts *out, struct err *err);
 void facts_fini(struct facts *facts);
 
-/* The tables of run.db as structs. */
-
 /* Of the experiments numbered first to first + count - 1, in the plan's order; the caller frees. */
 bool result_items_load(sqlite3 *db, const struct plan *plan, size_t first, size_t count,
                        struct result **out, struct err *err);
@@ -28,8 +26,5 @@ void result_items_free(struct result *items, size_t count);
 
 /* The plan and its items. */
 bool results_load(sqlite3 *db, struct results *out, struct err *err);
-
-/* What the last session said of its budget; NULL: it had none. A new reference. */
-bool results_load_budget(sqlite3 *db, json_t **out, struct err *err);
 
 #endif

@@ -163,7 +163,7 @@ static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *
 {
     json_t *sessions = json_array(), *pauses = json_array(), *experiments = json_array(),
            *counts = json_object();
-    json_t *budget = NULL, *lanes = NULL;
+    json_t *lanes = NULL;
     bool thinned = false;
     json_object_set_new(out, "goals", goals_json(plan));
     json_set_text(out, "name", plan->name);
@@ -172,11 +172,9 @@ static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *
     json_object_set_new(out, "pauses", pauses);
     json_object_set_new(out, "experiments", experiments);
     json_object_set_new(out, "counts", counts);
-    bool ok = add_counts(db, counts, err) && results_load_budget(db, &budget, err) &&
-              add_sessions(db, sessions, err) && add_pauses(db, pauses, err) &&
-              usage_json(db, plan, &lanes, err) &&
+    bool ok = add_counts(db, counts, err) && add_sessions(db, sessions, err) &&
+              add_pauses(db, pauses, err) && usage_json(db, plan, &lanes, err) &&
               add_experiments(db, plan, experiments, &thinned, err);
-    json_object_set_new(out, "budget", budget ? budget : json_null());
     json_object_set_new(out, "lanes", lanes ? lanes : json_null());
     json_object_set_new(out, "curves_thinned", json_boolean(thinned));
     return ok;
@@ -212,4 +210,22 @@ json_t *results_read_json(const char *run_dir, struct err *err)
     if (!out)
         err_wrap(err, "%s", run_dir);
     return out;
+}
+
+bool results_json_has_ended(const json_t *run)
+{
+    const json_t *sessions = json_get(run, "sessions"),
+                 *last = json_array_get(sessions, json_array_size(sessions) - 1);
+    return !last || json_get(last, "ended_ms");
+}
+
+void results_json_leave_out(json_t *run, const struct strv *ids, const char *why)
+{
+    json_t *experiments = json_object_get(run, "experiments");
+    for (size_t i = json_array_size(experiments); i-- > 0;) {
+        const char *id = json_get_text(json_array_get(experiments, i), "experiment_id");
+        if (id && strv_has(ids, id))
+            json_array_remove(experiments, i);
+    }
+    json_object_set_new(run, "problems", json_pack("[s]", why));
 }

@@ -12,6 +12,7 @@
 #include "measure/guard/evidence.h"
 #include "plan/event.h"
 #include "plan/plan.h"
+#include "results/model.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -147,94 +148,6 @@ const struct run_budget *store_budget(const struct store *store);
  * folder: the experiment's. */
 void store_write_results(struct store *store, size_t number, store_done_fn *done, void *context);
 
-/* What the results of a run are read from: of a live or a finished run, by its path, without
- * changing a byte (a crashed run's db and -wal are copied first). */
-struct result_metric {
-    char *name;
-    double value; /* the last one */
-    bool valid;
-    enum goal goal;
-    struct reading best; /* of the same attempt, by its goal; absent: the goal is unknown */
-};
-
-/* Gross, of the last attempt (docs/reference/measuring.md). */
-struct result_energy {
-    struct reading gpu_j, gpu_half_width_j;
-    /* of the packages; of several lanes the share by CPU time, an estimate */
-    struct reading cpu_j, cpu_half_width_j;
-};
-
-/* Of all attempts of an experiment, with those that failed and those before it was planned again,
- * so that it only grows: gross, as far as it was measured. */
-struct result_used {
-    double gpu_j, cpu_j;
-    uint64_t gpu_attempts, cpu_attempts; /* that ended, of which these sums are */
-    /* number of the last one that began, and of the last one in the sums; 0: none */
-    int64_t attempts, ended;
-};
-
-/* What was seen that speaks against the figures of a result. */
-struct result_evidence {
-    char *kind, *text;
-    enum evidence_weight weight;
-};
-
-/* result.failure where a required metric was not found. */
-#define FAILURE_WITHOUT_METRIC "no_metric"
-
-struct result {
-    size_t number;
-    char *id;
-    enum experiment_state state;
-    enum outcome outcome;
-    /* it is planned again: what stands here is the result before, until there is a new one */
-    bool again;
-    /* NONE: it has not ended, or it failed and nothing speaks against its machine, or it ended
-     * before verdicts were given */
-    enum verdict verdict;
-    /* of each quantity; all NONE: there is no result, or its checks were not recorded */
-    struct verdicts verdicts;
-    struct check_result *checks; /* of the attempt that counts; NULL: none were recorded */
-    size_t check_count;
-    char *failure; /* why it failed: "out_of_memory"; NULL: it did not, or it is not known */
-    struct result_evidence *evidence; /* of what the verdict is made */
-    size_t evidence_count;
-    /* the attempt that counts, and in which session it ran; 0: there is none */
-    int64_t attempt, session;
-    int64_t retries;
-    double duration_s;         /* of the last attempt */
-    int64_t ended_realtime_ns; /* 0: not ended */
-    bool has_utc_offset;       /* not: the run is older than that this was recorded */
-    int64_t utc_offset_s;      /* of the clock where it ended, then */
-    char *error;               /* NULL: none */
-    /* what the last attempt had changed by the retry ladder, as in summary.csv; NULL: nothing */
-    char *changed;
-    struct result_metric *metrics;
-    size_t metric_count;
-    struct result_energy energy;
-    struct result_used used;
-    /* by the adaptive pauses after its attempts, against those of the settings; below 0: lost */
-    struct reading pause_saved_s;
-    json_t *layers; /* containment of the last job, or NULL */
-    size_t leftover_count;
-    size_t survivor_count;
-};
-
-struct results {
-    struct plan plan;
-    struct result *items;
-    size_t count;
-    /* how the lanes spent the time of all sessions ("lanes" of results_read_json:
-     * docs/reference/files.md); NULL: one lane */
-    json_t *lanes;
-    /* what the last session says of its lanes ("pool" of its end: docs/reference/files.md), or
-     * NULL */
-    json_t *pool;
-    /* what the last session said of its budget ("budget" of docs/reference/files.md), or NULL: it
-     * had none */
-    json_t *budget;
-};
-
 /* flushes first */
 bool results_from_store(struct store *store, struct results *out, struct err *err);
 
@@ -249,47 +162,8 @@ enum lock_seen {
     LOCK_UNSEEN /* it may not be opened, or its last holder was on another host */
 };
 
-/* How far a run is. run: as results_read_json gives it, read after seen. */
+/* How far a run is. */
 enum run_life { RUN_LIFE_ENDED, RUN_LIFE_UNDER_WAY, RUN_LIFE_DIED, RUN_LIFE_ELSEWHERE };
-
-/* What run.db says of each experiment beyond struct result: what audit and export need. */
-
-/* The study's columns of energy, in their order, as summary.csv calls them, and as experiment.json
- * does. */
-enum { ENERGY_COLUMNS = 11 };
-
-struct facts_evidence {
-    int64_t attempt;
-    char *kind, *text;
-};
-
-/* How the GPUs were when that attempt began, as the guard saw them: means over the GPUs. */
-struct facts_start {
-    struct reading temperature_c, sm_clock_mhz, memory_clock_mhz;
-};
-
-struct facts_item {
-    /* of the last attempt, as JSON (docs/reference/measuring.md), or NULL: parsed it takes ten
-     * times the memory */
-    char *energy;
-    /* a list: {attempt, outcome, reason, duration_s, exit_code, signal, error} */
-    json_t *all_attempts;
-    json_t *epochs;     /* a list: those of the last attempt, as in experiment.json */
-    int64_t attempt;    /* the one whose figures these are; 0: none */
-    int64_t log_bytes;  /* that it printed; -1: not known */
-    bool files_written; /* experiment.json and summary.csv hold this result */
-    struct facts_start start;
-    char *host, *boot_id; /* of the session of that attempt; NULL: not known */
-    bool has_duration, has_start;
-    int64_t start_realtime_ns;       /* of that attempt: where the window of its energy begins */
-    struct facts_evidence *evidence; /* in order of time */
-    size_t evidence_count;
-};
-
-struct facts {
-    struct results results;
-    struct facts_item *items; /* one for each of results.items */
-};
 
 /* One match of a metric's pattern. The texts are borrowed until the next one. */
 struct history_point {
@@ -321,8 +195,6 @@ struct import_loss {
     size_t events;
     struct err first; /* of them, or of what was changed: which line, and why */
 };
-
-/* A line of another run's events.jsonl as an event of this run. Pure: bytes in, event out. */
 
 /* Where one is in the file. */
 struct import_lines {

@@ -1,6 +1,7 @@
 #include "results/store/summary.h"
 #include "results/store/db.h"
 #include "results/store/energy.h"
+#include "results/store/energy_record.h"
 #include "results/store/experiment_json.h"
 #include "results/store/memory.h"
 #include "results/store/results.h"
@@ -200,8 +201,8 @@ static char *reason_of(const struct result *item)
 }
 
 static void add_study_cells(struct text *out, const struct plan_job *job, const struct result *item,
-                            const struct extra *extra, const char *time, const char *id,
-                            const struct summary *columns)
+                            const struct extra *extra, const struct energy_record *energy,
+                            const char *time, const char *id, const struct summary *columns)
 {
     csv_add_cell(out, id);
     csv_add_next(out, time);
@@ -215,7 +216,7 @@ static void add_study_cells(struct text *out, const struct plan_job *job, const 
     EACH (row, columns->metrics.items, columns->metrics.count)
         add_metric(out, item, *row, false);
     for (size_t i = 0; i < ENERGY_COLUMNS; i++)
-        csv_add_reading(out, energy_figure(extra->energy, i));
+        csv_add_reading(out, energy_figure(energy, i));
 }
 
 static void make_row(struct line *line, const struct plan_experiment *experiment,
@@ -225,13 +226,15 @@ static void make_row(struct line *line, const struct plan_experiment *experiment
     const struct plan_job *job = &experiment->foreground;
     struct text *out = &line->own;
     char time[40] = "", offset[16] = "";
+    AUTO(energy_record_fini) struct energy_record energy;
+    energy_record_read(extra->energy, &energy);
     if (item->has_utc_offset) {
         clock_format_iso_at(item->ended_realtime_ns, item->utc_offset_s, time);
         clock_format_offset(item->utc_offset_s, offset);
     } else {
         clock_format_iso(item->ended_realtime_ns, time);
     }
-    add_study_cells(&line->study, job, item, extra, time, experiment->id, columns);
+    add_study_cells(&line->study, job, item, extra, &energy, time, experiment->id, columns);
     csv_add_next(out, experiment->parallel ? mode_name(MODE_PARALLEL) : mode_name(job->mode));
     csv_add_next(out, outcome_name(item->outcome));
     text_add_char(out, ',');
@@ -246,11 +249,11 @@ static void make_row(struct line *line, const struct plan_experiment *experiment
     csv_add_next(out, item->error);
     csv_add_next(out, item->failure);
     csv_add_next(out, item->changed);
-    struct reading net = energy_number(extra->energy, "gpu", "net_of_bare_idle_j");
+    struct reading net = energy.gpu.net_j;
     csv_add_reading(out, net);
-    csv_add_reading(out, net.valid ? energy_number(extra->energy, "gpu", "net_half_width_j") : net);
+    csv_add_reading(out, net.valid ? energy.gpu.net_half_width_j : net);
     csv_add_next(out, offset);
-    csv_add_reading(out, energy_number(extra->energy, "gpu", "half_width_j"));
+    csv_add_reading(out, energy.gpu.half_width_j);
     csv_add_next(out, memory.how);
     for (unsigned i = 0; i < QUANTITIES; i++)
         csv_add_next(

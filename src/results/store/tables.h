@@ -19,8 +19,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The few calls of SQLite that the store makes, with tare's error shape. */
-
 /* PRAGMA user_version of the tables in schema.c, and the oldest one that is read: it has no table
  * history. */
 #define DB_FORMAT 1
@@ -31,12 +29,6 @@ enum { DB_CELL_MAX = 16 << 20 };
 
 #define AUTO_QUERY AUTO(db_release)
 #define AUTO_DB    AUTO(db_close)
-
-/* Events into run.db and back. What runs inside a transaction of the caller's says so. */
-
-/* Events in their order, into what is known of each experiment: that of a run that is opened, and
- * of each event that is added. Kept in memory, so that the loop never asks the disk. And the check
- * that an event fits behind those before it. (replay.c) */
 
 struct journal_replay {
     struct store_experiment *items; /* by number - 1 */
@@ -99,9 +91,6 @@ struct memory_peak {
     struct reading pair_bytes; /* of foreground and background together */
 };
 
-/* What each lane of each session did from its first moment to its last, read from the journal;
- * store.h sums it up. Private to store/. */
-
 /* What a lane does at a moment; the page knows them by this order. */
 enum lane_doing {
     DOING_TRAINING, /* a job runs */
@@ -157,34 +146,6 @@ struct ways {
     size_t *last; /* by the experiment's number: its last try; SIZE_MAX: none */
     size_t *now;  /* by the experiment's number: which way has it; SIZE_MAX: none */
     size_t experiments;
-};
-
-/* How the lanes of a run spent its time, on all its nodes and in all its sessions: from the
- * journal alone, of a live, a finished, a crashed or a collected run. Private to store/; results
- * give what comes of it. */
-
-/* GPUs (or none) of one node. */
-struct usage_lane {
-    const char *node; /* borrowed from the ways */
-    char *key, *name; /* name: what it is called among the lanes of its node */
-    size_t *ways;     /* its parts, by the time of their sessions */
-    size_t way_count;
-    int64_t to_ns; /* the end of its last session */
-    int64_t attempts;
-    /* what it did; NOTHING: the rest of the run's span, too, when no session had it */
-    double seconds[DOING_COUNT];
-    size_t verdicts[VERDICTS]; /* of the experiments whose result it gave */
-    size_t experiments;
-    struct reading energy_j; /* of these results, of the GPUs; not valid: of none it is known */
-};
-
-struct usage {
-    struct ways ways;
-    struct usage_lane *items; /* by node, then by GPU */
-    size_t count;
-    size_t *of_way; /* which lane each way belongs to */
-    int64_t from_ns;
-    double seconds; /* the run's span: at least one session lived */
 };
 
 #endif

@@ -6,16 +6,54 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/record.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* GPUs (or none) of one node. */
+struct usage_lane {
+    struct lane_use use;
+    char *key;
+    size_t *ways; /* its parts, by the time of their sessions */
+    size_t way_count;
+    int64_t to_ns; /* the end of its last session */
+    /* what it did; NOTHING: the rest of the run's span, too, when no session had it */
+    double seconds[DOING_COUNT];
+};
+
+/* How the lanes of a run spent its time, on all its nodes and in all its sessions. */
+struct usage {
+    struct ways ways;
+    struct usage_lane *items; /* by node, then by GPU */
+    size_t count;
+    size_t *of_way; /* which lane each way belongs to */
+    int64_t from_ns;
+    double seconds; /* the run's span: at least one session lived */
+};
+
+static void lane_use_fini(struct lane_use *use)
+{
+    free(use->node);
+    free(use->name);
+    free(use->lost);
+    strv_fini(&use->gpus);
+    strv_fini(&use->uuids);
+}
+
+void lane_uses_fini(struct lane_uses *lanes)
+{
+    EACH (item, lanes->items, lanes->count)
+        lane_use_fini(item);
+    free(lanes->items);
+}
+
 static void usage_fini(struct usage *usage)
 {
     EACH (item, usage->items, usage->count) {
+        lane_use_fini(&item->use);
         free(item->key);
-        free(item->name);
         free(item->ways);
     }
     free(usage->items);
@@ -50,7 +88,8 @@ static size_t lane_of(struct usage *usage, size_t at)
             (has_gpus || usage->items[i].to_ns <= session->from_ns))
             return i;
     usage->items = mem_room(usage->items, usage->count, sizeof *usage->items);
-    usage->items[usage->count] = (struct usage_lane){.node = session->host, .key = steal_ptr(key)};
+    usage->items[usage->count] =
+        (struct usage_lane){.use.node = mem_strdup(session->host), .key = steal_ptr(key)};
     return usage->count++;
 }
 
@@ -106,9 +145,9 @@ struct named_lane {
 static int compare_names(const void *a, const void *b)
 {
     const struct named_lane *left = a, *right = b;
-    int order = strcmp(left->lane->node, right->lane->node);
+    int order = strcmp(left->lane->use.node, right->lane->use.node);
     if (!order)
-        order = strcmp(left->lane->name, right->lane->name);
+        order = strcmp(left->lane->use.name, right->lane->use.name);
     return order ? order : (left->place > right->place) - (left->place < right->place);
 }
 
@@ -121,9 +160,10 @@ static struct named_lane *sort_by_name(const struct usage *usage)
         names[i] = (struct named_lane){.lane = &usage->items[i], .place = i};
     qsort(names, usage->count, sizeof *names, compare_names);
     for (size_t first = 0, end; first < usage->count; first = end) {
-        const struct usage_lane *lane = names[first].lane;
-        for (end = first; end < usage->count && strcmp(names[end].lane->node, lane->node) == 0 &&
-                          strcmp(names[end].lane->name, lane->name) == 0;
+        const struct lane_use *lane = &names[first].lane->use;
+        for (end = first;
+             end < usage->count && strcmp(names[end].lane->use.node, lane->node) == 0 &&
+             strcmp(names[end].lane->use.name, lane->name) == 0;
              end++)
             names[end].before = end - first;
         for (size_t i = first; i < end; i++)
@@ -139,7 +179,8 @@ static void name_lanes(struct usage *usage)
     const char *unlabelled = any_labels(usage) ? "GPU not known" : "no GPU";
     for (size_t i = 0; i < usage->count; i++) {
         const struct strv *labels = &first_way(usage, &usage->items[i])->labels;
-        usage->items[i].name = labels->count > 0 ? strv_join(labels, ", ") : mem_strdup(unlabelled);
+        usage->items[i].use.name =
+            labels->count > 0 ? strv_join(labels, ", ") : mem_strdup(unlabelled);
     }
     AUTO_FREE struct named_lane *names = sort_by_name(usage);
     for (size_t i = 0; i < usage->count; i++) {
@@ -147,19 +188,19 @@ static void name_lanes(struct usage *usage)
         const struct strv *uuids = &first_way(usage, lane)->uuids;
         if (names[i].alike < 2)
             continue;
-        char *name = uuids->count ? mem_printf("%s (%.12s)", lane->name, uuids->items[0])
-                                  : mem_printf("%s, %zu", lane->name, names[i].before + 1);
-        free(lane->name);
-        lane->name = name;
+        char *name = uuids->count ? mem_printf("%s (%.12s)", lane->use.name, uuids->items[0])
+                                  : mem_printf("%s, %zu", lane->use.name, names[i].before + 1);
+        free(lane->use.name);
+        lane->use.name = name;
     }
 }
 
 static int compare_lanes(const void *a, const void *b)
 {
     const struct usage_lane *left = a, *right = b;
-    int order = strverscmp(left->node, right->node);
+    int order = strverscmp(left->use.node, right->use.node);
     if (!order)
-        order = strverscmp(left->name, right->name);
+        order = strverscmp(left->use.name, right->use.name);
     return order ? order : strcmp(left->key, right->key);
 }
 
@@ -211,7 +252,7 @@ static void sum_up(struct usage *usage)
         add_times(usage, &usage->items[i]);
     }
     EACH (try, usage->ways.tries, usage->ways.try_count)
-        usage->items[usage->of_way[try->way]].attempts++;
+        usage->items[usage->of_way[try->way]].use.attempts++;
 }
 
 /* Of each result, by the lane that gave it. */
@@ -231,17 +272,37 @@ static bool add_results(sqlite3 *db, struct usage *usage, struct err *err)
                                      sqlite3_column_int64(query, 1));
         if (way == SIZE_MAX)
             continue;
-        struct usage_lane *lane = &usage->items[usage->of_way[way]];
+        struct lane_use *lane = &usage->items[usage->of_way[way]].use;
         lane->experiments++;
         lane->verdicts[evidence_verdict(db_text(query, 2), db_text(query, 3))]++;
         if (!db_is_null(query, 4))
-            lane->energy_j =
-                (struct reading){lane->energy_j.value + sqlite3_column_double(query, 4), true};
+            lane->gpu_energy_j =
+                (struct reading){lane->gpu_energy_j.value + sqlite3_column_double(query, 4), true};
     }
     return query != NULL;
 }
 
-static bool usage_read(sqlite3 *db, const struct plan *plan, struct usage *out, struct err *err)
+/* The times of a lane over a span of seconds. */
+static void set_times(struct lane_use *use, const double *seconds, double span_s)
+{
+    use->busy_s = seconds[DOING_TRAINING];
+    use->overhead_s = seconds[DOING_GUARD] + seconds[DOING_PAUSE];
+    use->waiting_s = seconds[DOING_WAIT];
+    use->nothing_s = seconds[DOING_NOTHING];
+    use->utilisation = (struct reading){span_s > 0 ? use->busy_s / span_s : 0, span_s > 0};
+}
+
+static void describe_lane(const struct usage *usage, struct usage_lane *lane)
+{
+    const struct way *way = &usage->ways.items[lane->ways[lane->way_count - 1]];
+    strv_add_all(&lane->use.gpus, &way->labels);
+    strv_add_all(&lane->use.uuids, &way->uuids);
+    for (size_t i = lane->way_count; i-- > 0 && !lane->use.lost;)
+        lane->use.lost = mem_strdup(usage->ways.items[lane->ways[i]].lost);
+    set_times(&lane->use, lane->seconds, usage->seconds);
+}
+
+static bool usage_make(sqlite3 *db, const struct plan *plan, struct usage *out, struct err *err)
 {
     *out = (struct usage){0};
     if (!ways_read(db, plan, &out->ways, err))
@@ -252,20 +313,59 @@ static bool usage_read(sqlite3 *db, const struct plan *plan, struct usage *out, 
         qsort(out->items, out->count, sizeof *out->items, compare_lanes);
     measure_span(out);
     sum_up(out);
+    EACH (lane, out->items, out->count)
+        describe_lane(out, lane);
     return add_results(db, out, err);
+}
+
+/* Of the pool: all lanes over the whole span. */
+static struct lane_use total_of(const struct usage *usage)
+{
+    struct lane_use all = {0};
+    double seconds[DOING_COUNT] = {0};
+    EACH (lane, usage->items, usage->count) {
+        const struct lane_use *use = &lane->use;
+        for (enum lane_doing k = 0; k < DOING_COUNT; k++)
+            seconds[k] += lane->seconds[k];
+        for (enum verdict k = VERDICT_NONE; k < VERDICTS; k++)
+            all.verdicts[k] += use->verdicts[k];
+        all.experiments += use->experiments;
+        all.attempts += use->attempts;
+        if (use->gpu_energy_j.valid)
+            all.gpu_energy_j =
+                (struct reading){all.gpu_energy_j.value + use->gpu_energy_j.value, true};
+    }
+    set_times(&all, seconds, usage->seconds * (double)usage->count);
+    return all;
+}
+
+/* Leaves the lanes without what their uses own. */
+static void move_uses(struct usage *usage, struct lane_uses *out)
+{
+    *out = (struct lane_uses){.from_ms = usage->from_ns / NS_PER_MS,
+                              .seconds = usage->seconds,
+                              .total = total_of(usage),
+                              .items = mem_array(usage->count + 1, sizeof *out->items)};
+    EACH (lane, usage->items, usage->count) {
+        out->items[out->count++] = lane->use;
+        lane->use = (struct lane_use){0};
+    }
+}
+
+bool usage_read(sqlite3 *db, const struct plan *plan, struct lane_uses *out, struct err *err)
+{
+    struct usage usage;
+    *out = (struct lane_uses){0};
+    bool ok = usage_make(db, plan, &usage, err);
+    if (ok && usage.count > 1)
+        move_uses(&usage, out);
+    usage_fini(&usage);
+    return ok;
 }
 
 /* The lanes as JSON: docs/reference/files.md. */
 
 enum { SPANS_MAX = 20000 };
-
-static json_t *texts_json(const struct strv *texts)
-{
-    json_t *out = json_array();
-    EACH (item, texts->items, texts->count)
-        json_array_append_new(out, json_text_or_null(*item));
-    return out;
-}
 
 /* Of a run with so many spans that none of them could be seen, what is shorter than this takes in
  * what follows. */
@@ -305,81 +405,41 @@ static json_t *spans_json(const struct usage *usage, const struct usage_lane *la
     return out;
 }
 
-static json_t *lost_json(const struct usage *usage, const struct usage_lane *lane)
-{
-    for (size_t i = lane->way_count; i-- > 0;)
-        if (usage->ways.items[lane->ways[i]].lost)
-            return json_text_or_null(usage->ways.items[lane->ways[i]].lost);
-    return json_null();
-}
+#define USE(member)           RECORD(struct lane_use, member)
+#define VERDICT(key, verdict) RECORD_AS(struct lane_use, key, verdicts[verdict])
+#define FIGURES                                                                           \
+    USE(experiments), USE(attempts), USE(gpu_energy_j), VERDICT("clean", VERDICT_CLEAN),  \
+        VERDICT("unverified", VERDICT_UNVERIFIED), VERDICT("suspect", VERDICT_SUSPECT),   \
+        VERDICT("contaminated", VERDICT_CONTAMINATED), VERDICT("unjudged", VERDICT_NONE), \
+        USE(busy_s), USE(overhead_s), USE(waiting_s), USE(nothing_s), USE(utilisation)
+static const struct record_field total_fields[] = {FIGURES, {0}};
+static const struct record_field lane_fields[] = {USE(node), USE(name), USE(gpus), USE(uuids),
+                                                  FIGURES,   USE(lost), {0}};
+static const struct record_field uses_fields[] = {
+    RECORD(struct lane_uses, from_ms),
+    RECORD(struct lane_uses, seconds),
+    RECORD_STRUCT(struct lane_uses, "total", total, total_fields),
+    RECORD_STRUCTS(struct lane_uses, "lanes", items, count, lane_fields),
+    {0}};
 
-/* Of a lane, or of all of them. */
-static void set_figures(json_t *json, const struct usage_lane *lane, double span_s)
+json_t *lane_uses_json(const struct lane_uses *lanes)
 {
-    const double *seconds = lane->seconds;
-    json_set_count(json, "experiments", lane->experiments);
-    json_object_set_new(json, "attempts", json_integer(lane->attempts));
-    json_object_set_new(json, "gpu_energy_j",
-                        lane->energy_j.valid ? json_finite(lane->energy_j.value) : json_null());
-    for (enum verdict i = VERDICT_CLEAN; i < VERDICTS; i++)
-        json_set_count(json, verdict_name(i), lane->verdicts[i]);
-    json_set_count(json, "unjudged", lane->verdicts[VERDICT_NONE]);
-    json_object_set_new(json, "busy_s", json_finite(seconds[DOING_TRAINING]));
-    json_object_set_new(json, "overhead_s",
-                        json_finite(seconds[DOING_GUARD] + seconds[DOING_PAUSE]));
-    json_object_set_new(json, "waiting_s", json_finite(seconds[DOING_WAIT]));
-    json_object_set_new(json, "nothing_s", json_finite(seconds[DOING_NOTHING]));
-    json_object_set_new(json, "utilisation",
-                        span_s > 0 ? json_finite(seconds[DOING_TRAINING] / span_s) : json_null());
-}
-
-static json_t *lane_json(const struct usage *usage, const struct usage_lane *lane, int64_t least_ns)
-{
-    const struct way *way = &usage->ways.items[lane->ways[lane->way_count - 1]];
-    json_t *json = json_pack("{s:o, s:o, s:o, s:o}", "node", json_text_or_null(lane->node), "name",
-                             json_text_or_null(lane->name), "gpus", texts_json(&way->labels),
-                             "uuids", texts_json(&way->uuids));
-    set_figures(json, lane, usage->seconds);
-    json_object_set_new(json, "lost", lost_json(usage, lane));
-    json_object_set_new(json, "spans", spans_json(usage, lane, least_ns));
-    return json;
-}
-
-/* Of the pool: all lanes over the whole span. */
-static json_t *total_json(const struct usage *usage)
-{
-    struct usage_lane all = {0};
-    json_t *json = json_object();
-    EACH (lane, usage->items, usage->count) {
-        for (enum lane_doing k = 0; k < DOING_COUNT; k++)
-            all.seconds[k] += lane->seconds[k];
-        for (enum verdict k = VERDICT_NONE; k < VERDICTS; k++)
-            all.verdicts[k] += lane->verdicts[k];
-        all.experiments += lane->experiments;
-        all.attempts += lane->attempts;
-        if (lane->energy_j.valid)
-            all.energy_j = (struct reading){all.energy_j.value + lane->energy_j.value, true};
-    }
-    set_figures(json, &all, usage->seconds * (double)usage->count);
-    return json;
-}
-
-static json_t *all_json(const struct usage *usage)
-{
-    json_t *list = json_array();
-    int64_t least_ns = shortest_ns(usage);
-    EACH (item, usage->items, usage->count)
-        json_array_append_new(list, lane_json(usage, item, least_ns));
-    return json_pack("{s:I, s:o, s:o, s:o}", "from_ms", (json_int_t)(usage->from_ns / (NS_PER_MS)),
-                     "seconds", json_finite(usage->seconds), "total", total_json(usage), "lanes",
-                     list);
+    return lanes->count > 1 ? record_json(uses_fields, lanes) : json_null();
 }
 
 bool usage_json(sqlite3 *db, const struct plan *plan, json_t **out, struct err *err)
 {
     struct usage usage;
-    bool ok = usage_read(db, plan, &usage, err);
-    *out = !ok ? NULL : usage.count > 1 ? all_json(&usage) : json_null();
+    AUTO(lane_uses_fini) struct lane_uses uses = {0};
+    bool ok = usage_make(db, plan, &usage, err);
+    if (ok)
+        move_uses(&usage, &uses);
+    *out = ok ? lane_uses_json(&uses) : NULL;
+    int64_t least_ns = shortest_ns(&usage);
+    json_t *list = json_object_get(*out, "lanes");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        json_object_set_new(json_array_get(list, i), "spans",
+                            spans_json(&usage, &usage.items[i], least_ns));
     usage_fini(&usage);
     return ok;
 }

@@ -288,17 +288,17 @@ json_t *fingerprint_interpreters_json(const struct plan *plan,
     return gathering.found;
 }
 
-static const json_t *find_item(const json_t *list, const char *key, const char *value,
-                               const char *path)
+static const struct machine_file *find_code_file(const struct machine_code *code, const char *path)
 {
-    size_t i;
-    json_t *item;
-    json_array_foreach(list, i, item)
-    {
-        if (json_says(item, key, value) && (!path || json_says(item, "path", path)))
-            return item;
-    }
+    EACH (file, code->files, code->file_count)
+        if (path && file->path && strcmp(file->path, path) == 0)
+            return file;
     return NULL;
+}
+
+static bool has_same_digest(const struct machine_file *a, const struct machine_file *b)
+{
+    return a && b && a->sha256 && b->sha256 && strcmp(a->sha256, b->sha256) == 0;
 }
 
 static const char *file_base_name(const char *path)
@@ -308,128 +308,125 @@ static const char *file_base_name(const char *path)
 }
 
 /* Files that before lacks or has with another digest. */
-static void add_changed_files(const json_t *before, const json_t *now, struct strv *out)
+static void add_changed_files(const struct machine_code *before, const struct machine_code *now,
+                              struct strv *out)
 {
-    size_t i;
-    json_t *file;
-    json_array_foreach(now, i, file)
-    {
-        const char *path = json_get_text(file, "path");
-        const json_t *old = find_item(before, "path", path, NULL);
-        if (!old || !json_says(old, "sha256", json_get_text(file, "sha256")))
-            strv_add_owned(out, mem_printf("%s %s", path, old ? "changed" : "added"));
+    EACH (file, now->files, now->file_count) {
+        const struct machine_file *old = find_code_file(before, file->path);
+        if (!has_same_digest(old, file))
+            strv_add_owned(out, mem_printf("%s %s", file->path, old ? "changed" : "added"));
     }
-    json_array_foreach(before, i, file)
-    {
-        const char *path = json_get_text(file, "path");
-        if (!find_item(now, "path", path, NULL))
-            strv_add_owned(out, mem_printf("%s removed", path));
-    }
+    EACH (file, before->files, before->file_count)
+        if (!find_code_file(now, file->path))
+            strv_add_owned(out, mem_printf("%s removed", file->path));
 }
 
 /* The entry of "code" for the job's script; NULL: none. */
-static const json_t *find_code(const struct plan_job *job, const json_t *machine)
+static const struct machine_code *find_code(const struct plan_job *job,
+                                            const struct machine_record *machine)
 {
     AUTO_FREE char *script = job->cwd ? find_job_script(job) : NULL;
-    return script ? find_item(json_object_get(machine, "code"), "script", script, job->cwd) : NULL;
-}
-
-static const char *find_version(const json_t *packages, const char *package)
-{
-    size_t i, length = strcspn(package, "=");
-    json_t *other;
-    json_array_foreach(packages, i, other)
-    {
-        const char *text = json_string_value(other);
-        if (text && strncmp(text, package, length) == 0 && strncmp(text + length, "==", 2) == 0)
-            return text + length + 2;
-    }
+    EACH (code, machine->code, script ? machine->code_count : 0)
+        if (code->script && code->path && strcmp(code->script, script) == 0 &&
+            strcmp(code->path, job->cwd) == 0)
+            return code;
     return NULL;
 }
 
-static void add_packages(const json_t *before, const json_t *now, struct strv *out)
+static const char *find_version(const struct strv *packages, const char *package)
 {
-    size_t i;
-    json_t *item;
-    json_array_foreach(now, i, item)
-    {
-        const char *text = json_string_value(item);
-        const char *old = text ? find_version(before, text) : NULL;
-        int name = text ? (int)strcspn(text, "=") : 0;
-        if (text && !old)
+    size_t length = strcspn(package, "=");
+    EACH (other, packages->items, packages->count)
+        if (strncmp(*other, package, length) == 0 && strncmp(*other + length, "==", 2) == 0)
+            return *other + length + 2;
+    return NULL;
+}
+
+static void add_packages(const struct strv *before, const struct strv *now, struct strv *out)
+{
+    EACH (package, now->items, now->count) {
+        const char *text = *package, *old = find_version(before, text);
+        int name = (int)strcspn(text, "=");
+        if (!old)
             strv_add_owned(out, mem_printf("%.*s added", name, text));
-        else if (text && strcmp(old, text + name + 2) != 0)
+        else if (strcmp(old, text + name + 2) != 0)
             strv_add_owned(out, mem_printf("%.*s %s became %s", name, text, old, text + name + 2));
     }
-    json_array_foreach(before, i, item)
-    {
-        const char *text = json_string_value(item);
-        if (text && !find_version(now, text))
-            strv_add_owned(out, mem_printf("%.*s removed", (int)strcspn(text, "="), text));
-    }
+    EACH (package, before->items, before->count)
+        if (!find_version(now, *package))
+            strv_add_owned(out, mem_printf("%.*s removed", (int)strcspn(*package, "="), *package));
 }
 
-static void add_interpreters(const json_t *before, const json_t *now, struct strv *out)
+static const struct machine_interpreter *find_interpreter(const struct machine_record *machine,
+                                                          const char *path)
 {
-    const char *old = json_get_text(before, "version"), *version = json_get_text(now, "version");
-    const json_t *packages = json_object_get(before, "packages"),
-                 *others = json_object_get(now, "packages");
-    if (old && version && strcmp(old, version) != 0)
-        strv_add_owned(out, mem_printf("%s %s became %s",
-                                       file_base_name(json_get_text(now, "path")), old, version));
-    if (json_is_array(packages) && json_is_array(others))
-        add_packages(packages, others, out);
+    EACH (interpreter, machine->interpreters, machine->interpreter_count)
+        if (interpreter->path && strcmp(interpreter->path, path) == 0)
+            return interpreter;
+    return NULL;
 }
 
-static void add_drivers(const json_t *before, const json_t *now, struct strv *out)
+static void add_interpreters(const struct machine_interpreter *before,
+                             const struct machine_interpreter *now, struct strv *out)
 {
-    for (size_t i = 0; gpu_vendors[i]; i++) {
-        const char *key = gpu_vendors[i]->driver_key;
-        const char *old = json_get_text(before, key), *version = json_get_text(now, key);
-        if (old && version && strcmp(old, version) != 0)
+    if (!before || !now)
+        return;
+    if (before->version && now->version && strcmp(before->version, now->version) != 0)
+        strv_add_owned(out, mem_printf("%s %s became %s", file_base_name(now->path),
+                                       before->version, now->version));
+    if (before->packages.known && now->packages.known)
+        add_packages(&before->packages.names, &now->packages.names, out);
+}
+
+static void add_drivers(const struct machine_record *before, const struct machine_record *now,
+                        struct strv *out)
+{
+    for (size_t i = 0; i < before->drivers.count && i < now->drivers.count; i++) {
+        const char *old = before->drivers.items[i], *version = now->drivers.items[i];
+        if (*old && *version && strcmp(old, version) != 0)
             strv_add_owned(out, mem_printf("the GPU driver changed (%s)", version));
     }
 }
 
-static void add_job_changes(const struct plan_job *job, const json_t *before, const json_t *now,
-                            struct strv *out)
+static void add_job_changes(const struct plan_job *job, const struct machine_record *before,
+                            const struct machine_record *now, struct strv *out)
 {
     const char *interpreter = fingerprint_find_interpreter(&job->argv);
-    const json_t *code = find_code(job, now), *old_code = find_code(job, before);
+    const struct machine_code *code = find_code(job, now), *old_code = find_code(job, before);
     if (code && old_code)
-        add_changed_files(json_object_get(old_code, "files"), json_object_get(code, "files"), out);
+        add_changed_files(old_code, code, out);
     if (interpreter)
-        add_interpreters(
-            find_item(json_object_get(before, "interpreters"), "path", interpreter, NULL),
-            find_item(json_object_get(now, "interpreters"), "path", interpreter, NULL), out);
+        add_interpreters(find_interpreter(before, interpreter), find_interpreter(now, interpreter),
+                         out);
 }
 
 /* INT64_MAX: no file differs. */
-static int64_t find_first_change(const struct plan_job *job, const json_t *before,
-                                 const json_t *now)
+static int64_t find_first_change(const struct plan_job *job, const struct machine_record *before,
+                                 const struct machine_record *now)
 {
-    const json_t *old = json_object_get(find_code(job, before), "files");
+    static const struct machine_code none = {0};
+    const struct machine_code *code = find_code(job, now), *old = find_code(job, before);
     int64_t first = INT64_MAX;
-    size_t i, kept = 0;
-    json_t *file;
-    json_array_foreach(json_object_get(find_code(job, now), "files"), i, file)
-    {
+    size_t kept = 0;
+    code = code ? code : &none;
+    old = old ? old : &none;
+    EACH (file, code->files, code->file_count) {
         struct stat status;
-        const json_t *same = find_item(old, "path", json_get_text(file, "path"), NULL);
-        AUTO_FREE char *path = fs_resolve(job->cwd, json_get_text(file, "path"), NULL);
+        const struct machine_file *same = find_code_file(old, file->path);
+        AUTO_FREE char *path = fs_resolve(job->cwd, file->path, NULL);
         kept += same != NULL;
-        if (same && json_says(same, "sha256", json_get_text(file, "sha256")))
+        if (has_same_digest(same, file))
             continue;
         if (stat(path, &status) != 0)
             return 0;
         int64_t changed = (int64_t)status.st_ctim.tv_sec * NS_PER_S + status.st_ctim.tv_nsec;
         first = changed < first ? changed : first;
     }
-    return kept < json_array_size(old) ? 0 : first;
+    return kept < old->file_count ? 0 : first;
 }
 
-int64_t fingerprint_change_ns(const struct plan_experiment *experiment, const json_t *before,
-                              const json_t *now)
+int64_t fingerprint_change_ns(const struct plan_experiment *experiment,
+                              const struct machine_record *before, const struct machine_record *now)
 {
     int64_t first = find_first_change(&experiment->foreground, before, now);
     int64_t other =
@@ -437,8 +434,8 @@ int64_t fingerprint_change_ns(const struct plan_experiment *experiment, const js
     return other < first ? other : first;
 }
 
-char *fingerprint_difference(const struct plan_experiment *experiment, const json_t *before,
-                             const json_t *now)
+char *fingerprint_difference(const struct plan_experiment *experiment,
+                             const struct machine_record *before, const struct machine_record *now)
 {
     AUTO_STRV struct strv all = {0};
     struct text out = {0};

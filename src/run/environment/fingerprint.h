@@ -16,13 +16,14 @@ json_t *fingerprint_interpreters_json(const struct plan *plan,
                                       const struct strv *environment);
 
 /* "train.py changed, numpy 1.26.4 became 2.0.0"; NULL: no known difference. The caller frees. */
-char *fingerprint_difference(const struct plan_experiment *experiment, const json_t *before,
-                             const json_t *now);
+char *fingerprint_difference(const struct plan_experiment *experiment,
+                             const struct machine_record *before, const struct machine_record *now);
 
 /* Inode change time of the first changed file (CLOCK_REALTIME); 0: unknown, because a file is
  * missing. */
-int64_t fingerprint_change_ns(const struct plan_experiment *experiment, const json_t *before,
-                              const json_t *now);
+int64_t fingerprint_change_ns(const struct plan_experiment *experiment,
+                              const struct machine_record *before,
+                              const struct machine_record *now);
 
 /* The first Python of the command, else argv[0]. Borrowed; NULL: no command. */
 const char *fingerprint_find_interpreter(const struct strv *argv);

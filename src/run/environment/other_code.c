@@ -1,14 +1,11 @@
 #include "run/environment/other_code.h"
 
-#include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
+#include "results/store/machines.h"
 #include "run/environment/fingerprint.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { MACHINE_BYTES = 16 << 20, MACHINES_MAX = 100000 };
 
 void other_code_fini(struct other_code *code)
 {
@@ -18,24 +15,13 @@ void other_code_fini(struct other_code *code)
     *code = (struct other_code){0};
 }
 
-static json_t *read_session_machines(int dir)
+/* NULL: that session's is not there. */
+static const struct machine_record *find_machine(const struct machines *machines, int64_t session)
 {
-    struct err err = {0};
-    json_t *machines = json_object();
-    for (int number = 0; number < MACHINES_MAX; number++) {
-        AUTO_FREE char *name =
-            number ? mem_printf("machine.%d.json", number) : mem_strdup("machine.json");
-        AUTO_TEXT struct text text = {0};
-        AUTO(json_doc_fini) struct json_doc doc = {0};
-        if (!fs_read_at(dir, name, MACHINE_BYTES, &text, &err) ||
-            !json_doc_parse(name, text_get(&text), text.length, &doc, &err))
-            break;
-        const json_t *session = json_object_get(doc.root, "session");
-        AUTO_FREE char *key = mem_printf("%lld", (long long)json_integer_value(session));
-        if (json_is_integer(session))
-            json_object_set(machines, key, doc.root);
-    }
-    return machines;
+    EACH (machine, machines->items, machines->count)
+        if (machine->session == session && session > 0)
+            return machine;
+    return NULL;
 }
 
 static bool has_counted_outcome(const struct result *result)
@@ -56,20 +42,22 @@ void other_code_find(int dir, const struct results *results, const json_t *now,
 {
     *out = (struct other_code){.size = results->count};
     out->items = mem_array(results->count + 1, sizeof *out->items);
-    json_t *machines = read_session_machines(dir);
+    AUTO(machines_fini) struct machines machines;
+    AUTO(machine_record_fini) struct machine_record machine_now;
+    machines_read(dir, &machines);
+    machine_record_read(now, &machine_now);
     for (size_t i = 0; i < results->count; i++) {
         const struct result *result = &results->items[i];
-        AUTO_FREE char *session = mem_printf("%lld", (long long)result->session);
-        const json_t *before = json_object_get(machines, session);
-        char *text = has_counted_outcome(result) && before
-                         ? fingerprint_difference(&results->plan.experiments[i], before, now)
-                         : NULL;
+        const struct machine_record *before = find_machine(&machines, result->session);
+        char *text =
+            has_counted_outcome(result) && before
+                ? fingerprint_difference(&results->plan.experiments[i], before, &machine_now)
+                : NULL;
         if (!text)
             continue;
         out->items[i] = (struct other_code_item){text, result->attempt, has_evidence(result, text)};
         out->count++;
     }
-    json_decref(machines);
 }
 
 void other_code_find_later(const struct results *results, int64_t session, const json_t *began,
@@ -77,13 +65,17 @@ void other_code_find_later(const struct results *results, int64_t session, const
 {
     *out = (struct other_code){.size = results->count};
     out->items = mem_array(results->count + 1, sizeof *out->items);
+    AUTO(machine_record_fini) struct machine_record before;
+    AUTO(machine_record_fini) struct machine_record after;
+    machine_record_read(began, &before);
+    machine_record_read(now, &after);
     for (size_t i = 0; i < results->count; i++) {
         const struct result *result = &results->items[i];
         const struct plan_experiment *experiment = &results->plan.experiments[i];
         if (result->session != session || !has_counted_outcome(result))
             continue;
-        AUTO_FREE char *text = fingerprint_difference(experiment, began, now);
-        if (!text || result->ended_realtime_ns < fingerprint_change_ns(experiment, began, now))
+        AUTO_FREE char *text = fingerprint_difference(experiment, &before, &after);
+        if (!text || result->ended_realtime_ns < fingerprint_change_ns(experiment, &before, &after))
             continue;
         char *whole = mem_printf("%s while the run was under way", text);
         out->items[i] = (struct other_code_item){whole, result->attempt, false};

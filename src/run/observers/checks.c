@@ -1,6 +1,7 @@
 #include "run/observers/checks.h"
 #include "machine/contain/job.h"
 #include "machine/contain/probe.h"
+#include "results/store/energy_record.h"
 #include "run/observers/load.h"
 
 #include "base/amount.h"
@@ -223,36 +224,32 @@ static void check_background(struct lane *lane)
                    "whether it loaded the GPU beside the foreground was not seen");
 }
 
-static void check_machine(struct lane *lane, const json_t *energy)
+static void check_machine(struct lane *lane, const struct attempt_use *use)
 {
-    bool watched = json_is_object(energy) && lane->runner->request->energy_meters &&
+    bool watched = use->has_energy && lane->runner->request->energy_meters &&
                    lane->runner->request->energy_meters->host;
-    double share;
+    struct reading share = use->energy.others_share;
     if (!watched)
         note_check(lane, CHECK_OTHER_CPU, CHECK_NOT_MADE, "nothing was measured of the machine");
-    else if (json_get_number(json_object_get(energy, "host"), "others_share", &share))
+    else if (share.valid)
         note_check(lane, CHECK_OTHER_CPU, CHECK_PASSED,
-                   "others used %.1f %% of the machine's CPU time", 100 * (share > 0 ? share : 0));
+                   "others used %.1f %% of the machine's CPU time",
+                   100 * (share.value > 0 ? share.value : 0));
     else
         note_check(lane, CHECK_OTHER_CPU, CHECK_PASSED,
                    "others used less than 5 %% of the machine's CPU time");
 }
 
-static void check_sampling(struct lane *lane, const json_t *energy)
+static void check_sampling(struct lane *lane, const struct energy_record *energy)
 {
-    const json_t *devices = json_object_get(energy, "devices"), *device;
-    double least = 1, longest_s = 0, number;
-    size_t i;
-    if (json_array_size(devices) == 0) {
+    double least = 1, longest_s = 0;
+    if (energy->device_count == 0) {
         note_check(lane, CHECK_SAMPLING, CHECK_NOT_NEEDED, "no energy is measured");
         return;
     }
-    json_array_foreach(devices, i, device)
-    {
-        if (json_get_number(device, "covered_share", &number) && number < least)
-            least = number;
-        if (json_get_number(device, "longest_gap_s", &number) && number > longest_s)
-            longest_s = number;
+    EACH (device, energy->devices, energy->device_count) {
+        least = fmin(least, device->covered_share.valid ? device->covered_share.value : 1);
+        longest_s = fmax(longest_s, device->longest_gap_s.value);
     }
     note_check(lane, CHECK_SAMPLING, CHECK_PASSED,
                "%.1f %% of the time seen by each sensor, the longest gap %.2f s", 100 * least,
@@ -336,19 +333,20 @@ static void record_unmade_checks(struct lane *lane, const bool told[CHECKS], uns
 static json_t *end_checks(struct lane *lane)
 {
     struct lane_checks *checks = checks_of(lane);
-    const json_t *energy = json_object_get(lane->ended, "energy");
+    AUTO(attempt_use_fini) struct attempt_use use;
     bool told[CHECKS];
+    attempt_use_read(lane->ended, &use);
     if (lane->attempt.start_ns == 0)
         return json_null();
     memcpy(told, checks->told, sizeof told);
     check_lane_gpus(lane);
     check_background(lane);
-    check_machine(lane, energy);
-    check_sampling(lane, energy);
+    check_machine(lane, &use);
+    check_sampling(lane, &use.energy);
     check_containment(lane);
     unsigned has = 1u << QUANTITY_TIME;
     has |= check_metrics(lane) ? 1u << QUANTITY_METRIC : 0;
-    has |= json_array_size(json_object_get(energy, "devices")) > 0 ? 1u << QUANTITY_ENERGY : 0;
+    has |= use.energy.device_count > 0 ? 1u << QUANTITY_ENERGY : 0;
     if (lane->outcome == OUTCOME_SUCCEEDED)
         record_unmade_checks(lane, told, has);
     json_t *list = json_array();

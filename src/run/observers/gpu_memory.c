@@ -1,4 +1,5 @@
 #include "run/observers/gpu_memory.h"
+#include "results/store/energy_record.h"
 #include "run/lane.h"
 
 #include "base/mem.h"
@@ -32,20 +33,12 @@ json_t *gpu_memory_json(const struct attempt *attempt)
     return asked || sum.attached > 0 ? ledger_json(attempt->ledger) : NULL;
 }
 
-/* memory: of EVENT_ATTEMPT_ENDED. */
-static struct gpu_memory_reported find_most_reported(const json_t *memory)
+static struct gpu_memory_reported find_most_reported(const struct attempt_use *use)
 {
-    const json_t *gpus = json_object_get(memory, "gpus");
     struct gpu_memory_reported most = {0};
-    for (size_t i = 0; i < json_array_size(gpus); i++) {
-        const json_t *gpu = json_array_get(gpus, i);
-        const char *of = json_string_value(json_object_get(gpu, "of"));
-        double peak =
-            json_number_value(json_object_get(json_object_get(gpu, "curve"), "peak_bytes"));
-        if (of && strcmp(of, "job") == 0 && peak > most.bytes)
-            most = (struct gpu_memory_reported){
-                peak, json_number_value(json_object_get(gpu, "total_bytes"))};
-    }
+    EACH (gpu, use->gpus, use->gpu_count)
+        if (gpu->of && strcmp(gpu->of, "job") == 0 && gpu->peak_bytes.value > most.bytes)
+            most = (struct gpu_memory_reported){gpu->peak_bytes.value, gpu->total_bytes.value};
     return most;
 }
 
@@ -97,8 +90,9 @@ void gpu_memory_judge(struct lane *lane, const struct attempt *attempt,
 
 static json_t *judge_gpu_memory(struct lane *lane)
 {
-    struct gpu_memory_reported reported =
-        find_most_reported(json_object_get(lane->ended, "memory"));
+    AUTO(attempt_use_fini) struct attempt_use use;
+    attempt_use_read(lane->ended, &use);
+    struct gpu_memory_reported reported = find_most_reported(&use);
     gpu_memory_judge(lane, &lane->attempt, &reported);
     return gpu_memory_json(&lane->attempt);
 }

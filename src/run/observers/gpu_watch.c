@@ -1,6 +1,7 @@
 #include "run/observers/gpu_watch.h"
 #include "machine/contain/job.h"
 #include "measure/memory_curve.h"
+#include "results/store/energy_record.h"
 #include "run/lane_idle.h"
 
 #include "base/mem.h"
@@ -95,11 +96,12 @@ static void mark_guard_edge(struct lane *lane)
 
 static json_t *end_guard_watch(struct lane *lane)
 {
-    const json_t *energy = json_object_get(lane->ended, "energy");
-    if (lane_guard_of(lane)) {
-        lane_idle_keep_attempt(lane, energy);
-        lane_idle_record_unused(lane, energy, json_object_get(lane->ended, "memory"));
-    }
+    if (!lane_guard_of(lane))
+        return NULL;
+    AUTO(attempt_use_fini) struct attempt_use use;
+    attempt_use_read(lane->ended, &use);
+    lane_idle_keep_attempt(lane, &use.energy);
+    lane_idle_record_unused(lane, &use);
     return NULL;
 }
 

@@ -428,21 +428,31 @@ static void unverified_rows_of_the_safe_file_are_counted(void **state)
     results_fini(&results);
 }
 
-static json_t *lane(size_t at)
+static struct lane_use lane(size_t at)
 {
-    return json_pack("{s:s, s:o, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:i, s:n}",
-                     "node", "gpu07", "name", json_sprintf("GPU %zu", at), "experiments", 3,
-                     "busy_s", 120.0, "overhead_s", 30.0, "waiting_s", 10.0, "nothing_s", 40.0,
-                     "utilisation", 0.6, "gpu_energy_j", 2500.0, "clean", 2, "suspect", 1,
-                     "contaminated", 0, "unjudged", 0, "lost");
+    return (struct lane_use){.node = mem_strdup("gpu07"),
+                             .name = mem_printf("GPU %zu", at),
+                             .experiments = 3,
+                             .busy_s = 120,
+                             .overhead_s = 30,
+                             .waiting_s = 10,
+                             .nothing_s = 40,
+                             .utilisation = {0.6, true},
+                             .gpu_energy_j = {2500, true},
+                             .verdicts = {[VERDICT_CLEAN] = 2, [VERDICT_SUSPECT] = 1}};
 }
 
-static json_t *lanes_of(size_t count)
+static struct lane_uses lanes_of(size_t count)
 {
-    json_t *lanes = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(lanes, lane(i));
-    return json_pack("{s:f, s:o, s:o}", "seconds", 200.0, "lanes", lanes, "total", lane(99));
+    struct lane_uses lanes = {
+        .seconds = 200,
+        .total = {.experiments = 3, .utilisation = {0.6, true}, .gpu_energy_j = {2500, true}}};
+    lanes.items = mem_array(count, sizeof *lanes.items);
+    while (lanes.count < count) {
+        lanes.items[lanes.count] = lane(lanes.count);
+        lanes.count++;
+    }
+    return lanes;
 }
 
 static bool has_line(const char *text, const char *line)

@@ -18,11 +18,27 @@
 
 static const struct reading NONE = {0};
 
+static void marks_data(struct training *training, json_t *data, double t_s)
+{
+    struct event event = {.type = EVENT_MARK, .data = data};
+    AUTO(event_facts_fini) struct event_facts facts;
+    event_facts_read(&event, &facts);
+    training_mark(training, &facts, (int64_t)(t_s * 1e9));
+}
+
+static void draws_data(struct training *training, json_t *data, double t_s)
+{
+    struct event event = {.type = EVENT_METRIC, .data = data};
+    AUTO(event_facts_fini) struct event_facts facts;
+    event_facts_read(&event, &facts);
+    training_bars(training, &facts, (int64_t)(t_s * 1e9));
+}
+
 static void marks(struct training *training, const char *name, const char *label, const char *at,
                   double t_s)
 {
     json_t *data = json_pack("{s:s, s:s?, s:s}", "name", name, "label", label, "at", at);
-    training_mark(training, data, (int64_t)(t_s * 1e9));
+    marks_data(training, data, t_s);
     json_decref(data);
 }
 
@@ -45,7 +61,7 @@ static void draws(struct training *training, const char *bars, double t_s)
                       json_array_get(row, 3), "latest", i + 1 == json_array_size(rows)));
     }
     json_t *data = json_pack("{s:s, s:o}", "sensor", "bars", "bars", list);
-    training_bars(training, data, (int64_t)(t_s * 1e9));
+    draws_data(training, data, t_s);
     json_decref(data);
     json_decref(rows);
 }
@@ -163,7 +179,7 @@ static void a_bar_of_one_epoch_is_part_of_the_whole(void **state)
     json_t *late =
         json_pack("{s:[{s:s, s:s, s:f, s:f, s:i, s:b}]}", "bars", "name", "Epoch 2", "first",
                   "Epoch 0", "done", 50.0, "total", 100.0, "restarts", 2, "latest", 1);
-    training_bars(&training, late, 0);
+    draws_data(&training, late, 0);
     json_decref(late);
     assert_shows(&training, "epoch 3/4 [######....] 62 %");
     /* Nobody says how many. */

@@ -31,18 +31,16 @@ struct made {
     struct live_slot slots[SLOTS_MAX];
     char ids[EXPERIMENTS_MAX][24];
     struct registry_metric metrics[2];
-    json_t *gpus, *training, *values, *points;
+    json_t *gpus, *values, *power, *points;
 };
 
 static struct made *make(size_t experiments, size_t slots)
 {
     struct made *made = mem_alloc(sizeof *made);
     made->gpus = json_pack("[s]", "GPU 0");
-    made->training =
-        json_pack("{s:s, s:f, s:f, s:f}", "name", "epoch", "at", 3.0, "of", 4.0, "share", 0.625);
     made->values = json_pack("{s:f, s:f}", "loss", 0.25, "accuracy", 0.75);
-    made->points = json_pack("{s:[[f,f],[f,f]], s:{s:[[f,f],[f,f]]}}", "power_w", 900.0, 300.0,
-                             999.0, 310.0, "metrics", "loss", 900.0, 0.5, 999.0, 0.25);
+    made->power = json_pack("[[f,f],[f,f]]", 900.0, 300.0, 999.0, 310.0);
+    made->points = json_pack("{s:[[f,f],[f,f]]}", "loss", 900.0, 0.5, 999.0, 0.25);
     made->metrics[0].name = loss;
     made->metrics[1].name = accuracy;
     made->run = (struct live_run){.dir = dir,
@@ -82,16 +80,21 @@ static struct made *make(size_t experiments, size_t slots)
                                             .memory_bytes = {20.0 * (1 << 30), true},
                                             .memory_total_bytes = {80.0 * (1 << 30), true},
                                             .temperature_c = {61, true},
-                                            .training = made->training,
+                                            .training = {.known = true,
+                                                         .name = "epoch",
+                                                         .at = {3, true},
+                                                         .of = {4, true},
+                                                         .share = {0.625, true}},
                                             .metrics = made->values,
-                                            .points = made->points};
+                                            .power_points = made->power,
+                                            .metric_points = made->points};
     return made;
 }
 
 static void made_free(struct made *made)
 {
     json_decref(made->gpus);
-    json_decref(made->training);
+    json_decref(made->power);
     json_decref(made->values);
     json_decref(made->points);
     free(made);
@@ -190,7 +193,8 @@ static void what_was_not_read_is_a_dash_and_never_zero(void **state)
     struct live_slot *slot = &made->slots[0];
     slot->power_w = slot->utilisation_percent = slot->memory_bytes = slot->memory_total_bytes =
         slot->temperature_c = (struct reading){0};
-    slot->training = slot->metrics = slot->points = NULL;
+    slot->training = (struct live_training){0};
+    slot->metrics = slot->power_points = slot->metric_points = NULL;
     struct watch_view view;
     watch_view_begin(&view);
     struct watch_scene scene = scene_of(made);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/query.h"
+#include "results/store/machines.h"
 #include "run/environment/fingerprint.h"
 #include "run/environment/git.h"
 #include "run/environment/machine.h"
@@ -249,7 +250,11 @@ static void expect_difference(const char *before, const char *now, const char *e
     assert_true(a && b);
     experiment.foreground.cwd = mem_strdup("/nowhere/at/all");
     strv_add(&experiment.foreground.argv, "/opt/bin/python3");
-    AUTO_FREE char *difference = fingerprint_difference(&experiment, a, b);
+    AUTO(machine_record_fini) struct machine_record of_before;
+    AUTO(machine_record_fini) struct machine_record of_now;
+    machine_record_read(a, &of_before);
+    machine_record_read(b, &of_now);
+    AUTO_FREE char *difference = fingerprint_difference(&experiment, &of_before, &of_now);
     if (expected)
         assert_string_equal(difference ? difference : "none", expected);
     else
