@@ -100,5 +100,5 @@ UNIT_TESTS(void)
         TEST(an_interpreter_that_does_not_answer_is_asked_once),
         TEST(the_real_python_tells_what_it_can_import),
     };
-    return cmocka_run_group_tests_name("what a machine has", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("needs modules", tests, NULL, NULL);
 }
