@@ -143,9 +143,10 @@ static char *find_default_value(const char *help, const char **from, const char 
         while (open > help && open[-1] == ' ')
             open--;
         char bracket = open > help ? open[-1] : '\0';
-        const char *value = at + strlen("default");
+        const char *value = at + strlen("default"), *sign = strpbrk(value, ":=");
         value += strncasecmp(value, "s to", 4) == 0 ? 4 : 0;
         value += strncasecmp(value, " is", 3) == 0 ? 3 : 0;
+        bool worded = value > at + strlen("default");
         value += strspn(value, ":= ");
         bool named = value > at + strlen("default");
         bool within = bracket == '(' || bracket == '[' || bracket == ';';
@@ -159,7 +160,7 @@ static char *find_default_value(const char *help, const char **from, const char 
         /* Without brackets only where nothing else can be meant: "default: 0.1", not "the default
          * optimizer". */
         if (named && end > value &&
-            (within ? *end != '\0' : value[-1] != ' ' || strpbrk(at + 7, ":=") < value)) {
+            (within ? *end != '\0' : worded || value[-1] != ' ' || (sign && sign < value))) {
             *from = within && bracket != ';' ? open - 1 : at;
             *to = end + (within && *end != ';' && bracket != ';');
             while (end > value &&

@@ -1,6 +1,5 @@
 /* Files that the user named, and which files of a folder are ours to replace. */
 #include "base/fs_output.h"
-#include "base/written.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,9 +11,6 @@
 
 #include "base/mem.h"
 
-#include "tests/unit/folder.h"
-
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,35 +18,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* The working folder of each test is a fresh one. */
-static int enter(void **state)
-{
-    char *path = mem_printf("%s/fs-output-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-    *state = path;
-    return mkdtemp(path) && chdir(path) == 0 ? 0 : -1;
-}
-
-static int leave(void **state)
-{
-    int removed = chdir("/") == 0 ? folder_remove(*state) : -1;
-    free(*state);
-    return removed;
-}
-
-static void put(const char *path, const char *bytes)
-{
-    AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    assert_true(fd >= 0 && fs_write_all(fd, bytes, strlen(bytes), NULL));
-}
-
-static void assert_holds(const char *path, const char *expected)
-{
-    AUTO_TEXT struct text text = {0};
-    struct err err = {0};
-    if (!fs_read(path, 1000, &text, &err))
-        fail_msg("%s", err.text);
-    assert_string_equal(text_get(&text), expected);
-}
+#include "in_folder.h"
 
 static void write_ok(const char *path, const char *bytes)
 {
@@ -278,53 +246,6 @@ static void a_dropped_file_was_never_there(void **state)
     assert_int_equal(entries(), 1);
 }
 
-static void only_what_was_written_last_may_be_replaced(void **state)
-{
-    (void)state;
-    struct err err = {0};
-    assert_true(written_write(".", "a.csv", "id\n1\n", 5, false, &err));
-    assert_true(written_write(".", "a.csv", "id\n2\n", 5, false, &err));
-    assert_holds("a.csv", "id\n2\n");
-    put("a.csv", "id\n2\nby hand\n");
-    assert_false(written_write(".", "a.csv", "id\n3\n", 5, false, &err));
-    assert_non_null(strstr(err.text, "./a.csv is there already"));
-    assert_non_null(strstr(err.text, "--force"));
-    assert_holds("a.csv", "id\n2\nby hand\n");
-    assert_true(written_write(".", "a.csv", "id\n3\n", 5, true, &err));
-    assert_true(written_write(".", "a.csv", "id\n4\n", 5, false, &err));
-}
-
-static void what_somebody_else_made_is_not_replaced(void **state)
-{
-    (void)state;
-    struct err err = {0};
-    put("a.csv", "theirs");
-    put("target", "theirs");
-    assert_int_equal(symlink("target", "b.csv"), 0);
-    assert_int_equal(symlink("nowhere", "c.csv"), 0);
-    assert_false(written_write(".", "a.csv", "ours", 4, false, &err));
-    assert_false(written_write(".", "b.csv", "ours", 4, false, &err));
-    assert_false(written_write(".", "c.csv", "ours", 4, false, &err));
-    assert_holds("a.csv", "theirs");
-    /* A link in such a folder is nobody's wish: it is replaced, never followed. */
-    assert_true(written_write(".", "b.csv", "ours", 4, true, &err));
-    assert_holds("target", "theirs");
-    assert_holds("b.csv", "ours");
-}
-
-/* FNV-1a of 64 bits: "" and "foobar" have the hashes of the test vectors of RFC 9923, appendix
- * C. */
-static void the_record_holds_size_and_hash(void **state)
-{
-    (void)state;
-    struct err err = {0};
-    AUTO_TEXT struct text text = {0};
-    assert_true(written_write(".", "x", "foobar", 6, false, &err));
-    assert_true(fs_read(WRITTEN_RECORD, 1000, &text, &err));
-    assert_non_null(strstr(text_get(&text), "\"bytes\": 6"));
-    assert_non_null(strstr(text_get(&text), "\"fnv1a_64\": \"85944171f73967e8\""));
-}
-
 static void a_nameless_file_is_in_no_folder(void **state)
 {
     (void)state;
@@ -349,8 +270,6 @@ static void a_nameless_file_is_in_no_folder(void **state)
         unsetenv("TMPDIR");
 }
 
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter, leave)
-
 UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,9 +288,6 @@ UNIT_TESTS(void)
         IN_FOLDER(what_is_in_the_way_is_named_with_what_to_do),
         IN_FOLDER(whether_it_will_work_is_said_before),
         IN_FOLDER(a_dropped_file_was_never_there),
-        IN_FOLDER(only_what_was_written_last_may_be_replaced),
-        IN_FOLDER(what_somebody_else_made_is_not_replaced),
-        IN_FOLDER(the_record_holds_size_and_hash),
         IN_FOLDER(a_nameless_file_is_in_no_folder),
     };
     return cmocka_run_group_tests_name("fs_output", tests, NULL, NULL);

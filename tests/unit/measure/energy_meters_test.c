@@ -16,12 +16,10 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/mem.h"
 #include "base/rng.h"
 
 #include "tests/unit/machine/sensors/rapl_tree.h"
 
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -434,32 +432,6 @@ static void reading_at_marks_makes_short_epochs_of_a_cpu_narrow(void **state)
     assert_true(blind_half_j > 10 * half_j);
 }
 
-/* 3 J of the profile and 2 J between readings: a calibration tells the profile, if it is not from
- * one, and of GPUs alone. */
-static void the_remedy_is_that_of_the_largest_part_of_the_half_width(void **state)
-{
-    (void)state;
-    static const struct calibration calibration = {0};
-    struct energy_meters_figures device = {.scope = ENERGY_GPU};
-    device.window.end_ns = NS_PER_S;
-    device.window.half_width_j = (struct reading){1.96 * hypot(3, 2), true};
-    device.window.parts.j[WINDOW_PART_UNSEEN] = 3;
-    device.window.parts.j[WINDOW_PART_INTERPOLATION] = 2;
-    assert_string_equal(energy_meters_remedy(&device), "run 'tare calibrate'");
-    device.calibration = &calibration;
-    assert_string_equal(energy_meters_remedy(&device), "measure a longer window");
-    device.calibration = NULL;
-    device.scope = ENERGY_PACKAGE;
-    assert_string_equal(energy_meters_remedy(&device), "measure a longer window");
-    device.scope = ENERGY_GPU;
-    device.window.end_ns = NS_PER_S - 1;
-    assert_string_equal(energy_meters_remedy(&device), "measure a longer window");
-    device.window.end_ns = NS_PER_S;
-    device.window.parts.j[WINDOW_PART_UNSEEN] = 2;
-    device.window.parts.j[WINDOW_PART_INTERPOLATION] = 3;
-    assert_string_equal(energy_meters_remedy(&device), "measure a longer window");
-}
-
 UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
@@ -470,7 +442,6 @@ UNIT_TESTS(void)
         cmocka_unit_test(what_was_read_before_a_job_is_forgotten_but_for_the_last_seconds),
         cmocka_unit_test(at_a_mark_the_hosts_counters_are_read_once),
         cmocka_unit_test(reading_at_marks_makes_short_epochs_of_a_cpu_narrow),
-        cmocka_unit_test(the_remedy_is_that_of_the_largest_part_of_the_half_width),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

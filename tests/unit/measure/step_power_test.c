@@ -18,28 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-/* A step of three phases, each of one power. */
-static const char *const names[] = {"data", "forward", "backward"};
-static const double watts[] = {150, 420, 600};
-static const double seconds[] = {0.030, 0.055, 0.090};
-enum { PHASES = 3, STEPS_MOST = 1000 };
-
-struct training {
-    double begin[STEPS_MOST][PHASES + 1]; /* seconds */
-    size_t steps;
-    struct step_marks marks;
-    struct series series;
-    struct sensor_behaviour behaviour;
-    struct step_sensor sensor;
-};
-
-static void mark(struct training *training, const char *name, const char *label, double t_s)
-{
-    struct mark one = {.t_ns = llround(t_s * NS_PER_S)};
-    snprintf(one.name, sizeof one.name, "%s", name);
-    snprintf(one.label, sizeof one.label, "%s", label);
-    assert_true(step_marks_take(&training->marks, &one));
-}
+#include "training.h"
 
 /* spread: by which share steps differ in length. */
 static void train(struct training *training, size_t steps, double spread)
@@ -310,41 +289,6 @@ static void phases_without_end_take_no_time_without_end(void **state)
     end(&training, &power);
 }
 
-static void marks_of_ranks_count_once_and_a_flood_is_bounded(void **state)
-{
-    static struct training training;
-    (void)state;
-    training = (struct training){0};
-    for (int rank = 0; rank < 8; rank++)
-        mark(&training, "step", "1", 1);
-    for (int rank = 0; rank < 8; rank++)
-        mark(&training, "phase", "data", 1);
-    assert_int_equal(training.marks.count, 2);
-    for (int i = 0; i < 200000; i++)
-        mark(&training, "step", "", 2);
-    assert_int_equal(training.marks.count, STEP_MARKS_MAX);
-    assert_int_equal(training.marks.left_out, 200000 + 2 - STEP_MARKS_MAX);
-    step_marks_fini(&training.marks);
-    for (int i = 0; i < 100; i++) {
-        char label[16];
-        snprintf(label, sizeof label, "p%d", i);
-        mark(&training, "phase", label, i);
-    }
-    assert_int_equal(training.marks.name_count, STEP_NAMES_MAX);
-    assert_int_equal(training.marks.left_out, 100 - STEP_NAMES_MAX);
-    step_marks_fini(&training.marks);
-}
-
-static void other_marks_are_none_of_a_step(void **state)
-{
-    struct step_marks marks = {0};
-    struct mark epoch = {.name = "epoch", .label = "1"}, bare = {.name = "phase"};
-    (void)state;
-    assert_false(step_marks_take(&marks, &epoch));
-    assert_false(step_marks_take(&marks, &bare)); /* which one is not said */
-    assert_int_equal(marks.count, 0);
-}
-
 UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,8 +299,6 @@ UNIT_TESTS(void)
         cmocka_unit_test(long_steps_are_left_out),
         cmocka_unit_test(what_cannot_be_told_has_its_reason),
         cmocka_unit_test(phases_without_end_take_no_time_without_end),
-        cmocka_unit_test(marks_of_ranks_count_once_and_a_flood_is_bounded),
-        cmocka_unit_test(other_marks_are_none_of_a_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,4 @@
 #include "machine/contain/cgroup_tree.h"
-#include "machine/contain/usage.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +14,6 @@
 #include "tare_build.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -96,54 +94,6 @@ static void another_folder_is_no_leaf(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void a_leaf_can_be_made_and_removed_with_what_is_below(void **state)
-{
-    (void)state;
-    struct err err = {0};
-    AUTO_FREE char *parent = cgroup_find_parent(false, &err);
-    if (!parent) {
-        printf("# not tested on this machine: %s\n", err.text);
-        return;
-    }
-    AUTO_FREE char *leaf = cgroup_leaf_path(parent, "00000000000000000000000000000001");
-    AUTO_FREE char *deeper = cgroup_leaf_path(leaf, "a");
-    AUTO_FREE char *deepest = cgroup_leaf_path(deeper, "b");
-    cgroup_remove(leaf);
-    assert_true(cgroup_make(leaf, &err));
-    assert_int_equal(mkdir(deeper, 0755), 0);
-    assert_int_equal(mkdir(deepest, 0755), 0);
-    assert_true(cgroup_is_leaf_of(leaf, "00000000000000000000000000000001"));
-    assert_false(cgroup_is_leaf_of(leaf, "00000000000000000000000000000002"));
-    assert_int_equal(cgroup_populated(leaf), 0);
-    assert_true(cgroup_remove(leaf));
-    assert_int_equal(cgroup_populated(leaf), -1);
-    assert_true(cgroup_remove(leaf));
-}
-
-/* The formats are those of the kernel's admin-guide/cgroup-v2.rst and of proc(5). */
-static void processes_that_the_kernel_ended_for_memory_are_counted(void **state)
-{
-    (void)state;
-    static const char events[] = "low 0\nhigh 0\nmax 12\noom 4\noom_kill 3\noom_group_kill 1\n";
-    static const char vmstat[] = "nr_free_pages 5\nnr_oom_kill 9\noom_kill 17\nthp_fault 1\n";
-    char dir[] = "/tmp/cgroup-test.XXXXXX";
-    uint64_t kills = 0;
-    assert_non_null(mkdtemp(dir));
-    AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    AUTO_FREE char *path = mem_printf("%s/vmstat", dir);
-    assert_false(cgroup_oom_kills(dir, &kills));
-    assert_false(machine_oom_kills(path, &kills));
-    assert_true(fs_write_atomic(fd, "memory.events", events, sizeof events - 1, NULL));
-    assert_true(fs_write_atomic(fd, "vmstat", vmstat, sizeof vmstat - 1, NULL));
-    assert_true(cgroup_oom_kills(dir, &kills));
-    assert_int_equal(kills, 3);
-    assert_true(machine_oom_kills(path, &kills));
-    assert_int_equal(kills, 17);
-    unlinkat(fd, "memory.events", 0);
-    unlinkat(fd, "vmstat", 0);
-    assert_int_equal(rmdir(dir), 0);
-}
-
 static void put(int folder, const char *name, const char *text)
 {
     assert_true(fs_write_atomic(folder, name, text, strlen(text), NULL));
@@ -220,8 +170,6 @@ UNIT_TESTS(void)
         cmocka_unit_test(without_cgroup_v2_or_outside_the_namespace_there_is_none),
         cmocka_unit_test(a_leaf_is_named_by_its_tag),
         cmocka_unit_test(another_folder_is_no_leaf),
-        cmocka_unit_test(a_leaf_can_be_made_and_removed_with_what_is_below),
-        cmocka_unit_test(processes_that_the_kernel_ended_for_memory_are_counted),
         cmocka_unit_test(limits_are_written_to_the_cgroup_and_held_as_far_as_it_has_the_controller),
         cmocka_unit_test(processors_are_limited_only_when_the_cgroup_really_holds_them),
     };

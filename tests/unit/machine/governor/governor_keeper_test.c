@@ -16,135 +16,18 @@
 
 #include <grp.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/wait.h>
 
-#define POLICIES "/sys/devices/system/cpu/cpufreq"
-#define RECORD   "/state/governor.json"
+#include "policies.h"
 
 /* Far above what any of it takes. */
 enum { PATIENCE_MS = 60000 };
-
-static void policy(const struct sysroot *root, unsigned number, const char *governor)
-{
-    char path[128];
-    AUTO_FREE char *line = mem_printf("%s\n", governor);
-    snprintf(path, sizeof path, POLICIES "/policy%u/scaling_governor", number);
-    sysroot_file(root, path, line);
-    snprintf(path, sizeof path, POLICIES "/policy%u/scaling_available_governors", number);
-    sysroot_file(root, path, "ondemand powersave performance schedutil\n");
-}
-
-static bool has(const struct sysroot *root, const char *governor)
-{
-    char text[64];
-    sysroot_read(root, POLICIES "/policy0/scaling_governor", text, sizeof text);
-    text[strcspn(text, "\n")] = '\0';
-    return strcmp(text, governor) == 0;
-}
 
 static bool comes_to_have(const struct sysroot *root, const char *governor)
 {
     for (int waited_ms = 0; waited_ms < PATIENCE_MS && !has(root, governor); waited_ms += 5)
         poll(NULL, 0, 5);
     return has(root, governor);
-}
-
-/* A machine with one policy, and a state folder: its descriptor. */
-static int machine(const struct sysroot *root)
-{
-    AUTO_FREE char *path = mem_printf("%s/state", root->top);
-    policy(root, 0, "powersave");
-    assert_int_equal(mkdir(path, 0700), 0);
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_true(folder >= 0);
-    return folder;
-}
-
-/* In another process, so that its locks are another's: takes the governor and tells by the pipe's
- * end how that went; lives until killed. */
-static pid_t another_run(int folder, const char *sysroot, const char *wanted)
-{
-    int ends[2];
-    char answer = 0;
-    assert_int_equal(pipe(ends), 0);
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        struct governor_hold hold;
-        answer = governor_hold_take(folder, sysroot, wanted, &hold, NULL) ? 'y' : 'n';
-        if (write(ends[1], &answer, 1) != 1)
-            _exit(1);
-        for (;;)
-            pause();
-    }
-    assert_int_equal(read(ends[0], &answer, 1), 1);
-    assert_int_equal(answer, 'y');
-    close(ends[0]);
-    close(ends[1]);
-    return pid;
-}
-
-static void kill_run(pid_t pid)
-{
-    assert_int_equal(kill(pid, SIGKILL), 0);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
-static void the_last_of_several_runs_gives_it_back(void **state)
-{
-    const struct sysroot *root = *state;
-    AUTO_CLOSE int folder = machine(root);
-    struct governor_hold first, second, third;
-    struct err err = {0};
-    assert_true(governor_hold_take(folder, root->top, "performance", &first, &err));
-    assert_true(has(root, "performance"));
-    assert_true(governor_hold_take(folder, root->top, "performance", &second, &err));
-    assert_false(governor_hold_take(folder, root->top, "ondemand", &third, &err));
-    assert_string_equal(
-        err.text, "another run that lives has set the CPU frequency governor \"performance\"");
-    assert_true(governor_hold_end(&first, &err));
-    assert_true(has(root, "performance"));
-    assert_true(governor_hold_end(&second, &err));
-    assert_true(has(root, "powersave"));
-    assert_true(governor_hold_end(&second, &err)); /* of none: nothing */
-    assert_true(governor_hold_take(folder, root->top, "ondemand", &third, &err));
-    assert_true(has(root, "ondemand"));
-    assert_true(governor_hold_end(&third, &err));
-    assert_true(has(root, "powersave"));
-}
-
-static void what_a_killed_run_left_is_known_and_given_back_by_the_next(void **state)
-{
-    const struct sysroot *root = *state;
-    AUTO_CLOSE int folder = machine(root);
-    struct governor_leftover leftover;
-    struct governor_hold hold;
-    struct err err = {0};
-    pid_t run = another_run(folder, root->top, "performance");
-    assert_false(governor_leftover_look(folder, root->top, &leftover)); /* it lives */
-    assert_false(governor_leftover_recover(folder, root->top, &leftover, &err));
-    assert_string_equal(err.text, "");
-    assert_true(has(root, "performance"));
-    kill_run(run);
-    assert_true(governor_leftover_look(folder, root->top, &leftover));
-    assert_string_equal(leftover.change.wanted, "performance");
-    assert_string_equal(leftover.change.policies[0].former, "powersave");
-    governor_leftover_fini(&leftover);
-    assert_true(has(root, "performance"));
-
-    /* The next run must not take what the dead one set for what was before. */
-    assert_true(governor_hold_take(folder, root->top, "performance", &hold, &err));
-    assert_true(governor_hold_end(&hold, &err));
-    assert_true(has(root, "powersave"));
-    assert_false(governor_leftover_look(folder, root->top, &leftover));
-
-    kill_run(another_run(folder, root->top, "ondemand"));
-    assert_true(governor_leftover_recover(folder, root->top, &leftover, &err));
-    assert_int_equal(leftover.restored.restored, 1);
-    governor_leftover_fini(&leftover);
-    assert_true(has(root, "powersave"));
-    assert_false(governor_leftover_recover(folder, root->top, &leftover, &err));
 }
 
 /* A record of this boot, but for what is written anew. */
@@ -312,8 +195,6 @@ UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, sysroot_setup, sysroot_teardown)
-        ROW(the_last_of_several_runs_gives_it_back),
-        ROW(what_a_killed_run_left_is_known_and_given_back_by_the_next),
         ROW(a_record_is_believed_only_of_this_boot_and_when_nobody_else_could_have_written_it),
         ROW(a_keeper_sets_what_it_is_asked_for_and_gives_it_back_at_the_end),
         ROW(a_keeper_that_was_killed_is_missed),

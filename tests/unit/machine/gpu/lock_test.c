@@ -2,7 +2,6 @@
 #include "fixture.h"
 
 #include "base/cleanup.h"
-#include "base/mem.h"
 #include "machine/gpu/lock.h"
 
 #include <fcntl.h>
@@ -239,52 +238,6 @@ static void no_link_is_followed_and_nothing_but_a_file_of_one_name_is_written(vo
     assert_string_equal(text, "precious");
 }
 
-static void a_folder_that_is_a_link_or_a_file_is_refused(void **state)
-{
-    struct fixture *fixture = *state;
-    struct gpu_lock_folder folder;
-    struct err err = {0};
-    AUTO_FREE char *path = fixture_path(fixture, "link");
-    AUTO_FREE char *file = fixture_path(fixture, "file");
-    assert_int_equal(symlink(fixture->top, path), 0);
-    assert_false(gpu_lock_folder_open(path, NULL, &folder, &err));
-    assert_non_null(strstr(err.text, "is no folder, or a link"));
-    fixture_write(fixture, "file", "");
-    assert_false(gpu_lock_folder_open(file, NULL, &folder, &err));
-    assert_non_null(strstr(err.text, "is no folder, or a link"));
-}
-
-static void another_users_folder_counts_only_when_it_is_like_tmp_and_is_doubted(void **state)
-{
-    struct fixture *fixture = *state;
-    struct gpu_lock_folder folder;
-    struct err err = {0};
-    AUTO_FREE char *path = fixture_path(fixture, "theirs");
-    if (geteuid() != 0) {
-        print_message("only root can give a folder to another user\n");
-        skip();
-    }
-    assert_int_equal(mkdir(path, 0777), 0);
-    assert_int_equal(chmod(path, 0777), 0);
-    assert_int_equal(chown(path, 65534, 65534), 0);
-    assert_false(gpu_lock_folder_open(path, NULL, &folder, &err));
-    assert_non_null(strstr(err.text, "belongs to user 65534"));
-    assert_int_equal(chmod(path, 01777), 0);
-    assert_true(gpu_lock_folder_open(path, NULL, &folder, &err));
-    assert_non_null(strstr(folder.doubt, "belongs to user 65534, who could take locks away"));
-    gpu_lock_folder_fini(&folder);
-    assert_true(gpu_lock_folder_repair(path, &err));
-    assert_true(gpu_lock_folder_open(path, NULL, &folder, &err));
-    assert_null(folder.doubt);
-    gpu_lock_folder_fini(&folder);
-    /* Below a folder that others may write it could be replaced as a whole. */
-    assert_int_equal(chmod(fixture->top, 0777), 0);
-    assert_false(gpu_lock_folder_repair(path, &err));
-    assert_true(gpu_lock_folder_open(path, NULL, &folder, &err));
-    assert_non_null(strstr(folder.doubt, "others may write to a folder above"));
-    gpu_lock_folder_fini(&folder);
-}
-
 static void a_lock_that_was_taken_away_or_moved_away_and_back_is_noticed(void **state)
 {
     struct fixture *fixture = *state;
@@ -410,27 +363,6 @@ static void a_holder_that_has_not_signed_is_unknown(void **state)
     gpu_lock_folder_fini(&folder);
 }
 
-static void without_a_shared_folder_the_users_own_is_taken_and_why_is_said(void **state)
-{
-    struct fixture *fixture = *state;
-    struct gpu_lock_folder folder;
-    struct err err = {0};
-    AUTO_FREE char *shared = fixture_path(fixture, "missing/locks");
-    AUTO_FREE char *own = fixture_path(fixture, TARE_NAME);
-    AUTO_FREE char *reason = mem_printf("make folder %s: No such file or directory", shared);
-    struct stat status;
-    assert_true(gpu_lock_folder_open(shared, fixture->top, &folder, &err));
-    assert_false(folder.shared);
-    assert_string_equal(folder.path, own);
-    assert_string_equal(folder.reason, reason);
-    assert_int_equal(stat(own, &status), 0);
-    assert_int_equal(status.st_mode & 07777, 0700);
-    gpu_lock_folder_fini(&folder);
-    assert_false(gpu_lock_folder_open(shared, NULL, &folder, &err));
-    assert_string_equal(err.text, reason);
-    assert_false(gpu_lock_folder_open(shared, "relative", &folder, &err));
-}
-
 #define WITH_FOLDER(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 UNIT_TESTS(void)
@@ -452,15 +384,12 @@ UNIT_TESTS(void)
         WITH_FOLDER(
             every_user_may_lock_the_files_and_their_owner_alone_write_them_whatever_the_umask),
         WITH_FOLDER(no_link_is_followed_and_nothing_but_a_file_of_one_name_is_written),
-        WITH_FOLDER(a_folder_that_is_a_link_or_a_file_is_refused),
-        WITH_FOLDER(another_users_folder_counts_only_when_it_is_like_tmp_and_is_doubted),
         WITH_FOLDER(a_lock_that_was_taken_away_or_moved_away_and_back_is_noticed),
         WITH_FOLDER(a_holder_that_says_to_be_another_process_is_not_believed),
         WITH_FOLDER(somebody_who_looks_sees_the_holder_and_takes_nothing),
         WITH_FOLDER(those_who_only_look_are_not_taken_for_a_holder),
         WITH_FOLDER(what_a_killed_holder_wrote_is_not_believed_when_nobody_holds_the_lock),
         WITH_FOLDER(a_holder_that_has_not_signed_is_unknown),
-        WITH_FOLDER(without_a_shared_folder_the_users_own_is_taken_and_why_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

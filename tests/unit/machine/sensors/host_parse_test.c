@@ -10,7 +10,6 @@
 #include "tests/unit/unit.h"
 
 #include "machine/sensors/host_parse.h"
-#include "machine/sensors/sysfs.h"
 
 #include <math.h>
 #include <string.h>
@@ -111,17 +110,6 @@ static void a_processs_files_are_read(void **state)
     assert_false(host_statm_parse("2264\n1034", 9, &pages));
 }
 
-static void events_of_a_pmu_are_read(void **state)
-{
-    (void)state;
-    uint64_t config = 0;
-    assert_true(sysfs_event_parse("event=0x1f\n", 11, &config));
-    assert_int_equal(config, 31);
-    assert_false(sysfs_event_parse("event=0x02,umask=0x1", 20, &config));
-    assert_false(sysfs_event_parse("event=0x", 8, &config));
-    assert_false(sysfs_event_parse("event=0x11112222333344445", 25, &config));
-}
-
 UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,7 +119,6 @@ UNIT_TESTS(void)
         cmocka_unit_test(pressure_is_read_in_seconds),
         cmocka_unit_test(every_device_of_a_cgroup_is_read),
         cmocka_unit_test(a_processs_files_are_read),
-        cmocka_unit_test(events_of_a_pmu_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* Sensors whose readings follow from a load in closed form: what is known of them goes into the
  * energy and its half-width. */
 #include "base/json_print.h"
-#include "measure/calibration/calibration_width.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +17,8 @@
 
 #include <math.h>
 #include <string.h>
+
+#include "calibrated.h"
 
 static const double before_w = 100, after_w = 500, step_s = 10;
 
@@ -323,27 +324,6 @@ static void what_is_not_looked_at_of_a_load_in_step_is_within_the_bound(void **s
     }
 }
 
-static struct learnt figure(double value, double half_width)
-{
-    return (struct learnt){.known = true, .value = value, .half_width = half_width};
-}
-
-static struct calibration calibrated_h200(void)
-{
-    struct calibration found = {
-        .uuid = "GPU-1", .driver = "580.1", .name = "NVIDIA H200", .made_s = 1795422320};
-    struct sensor_learnt *counter = &found.sensors[CALIBRATION_COUNTER],
-                         *samples = &found.sensors[CALIBRATION_SAMPLES];
-    *counter = (struct sensor_learnt){.averaging = AVERAGING_BOXCAR, .updates = 500};
-    counter->update_period_s = figure(0.1, 0.0001);
-    counter->jitter_s = figure(0.001, 0.0015);
-    counter->averaging_s = figure(0.0995, 0.0015);
-    counter->delay_s = figure(0.006, 0.003);
-    counter->looked_share = figure(0.995, 0.015);
-    samples->lag_s = figure(0.014, 0.007);
-    return found;
-}
-
 /* What a calibration knows replaces the row: a counter that misses 0.5 ± 1.5 % of the time, samples
  * of no known kind that are late by 14 ± 7 ms, which is what a boxcar of at most 42 ms does. */
 static void a_calibration_replaces_what_it_knows(void **state)
@@ -403,21 +383,6 @@ static void the_share_of_a_calibration_is_combined_with_its_models(void **state)
         assert_int_equal(strstr(profile.of.source, "(unlike its model's)") != NULL,
                          cases[i].prior == CALIBRATION_PRIOR_REFUTED);
     }
-}
-
-/* What is known of the model narrows the ± that a blunt calibration gives. */
-static void an_energy_of_a_blunt_calibration_is_as_good_as_its_model(void **state)
-{
-    (void)state;
-    const struct sensor_profile *row = sensor_profile_find(&gpu_vendor_nvidia, "NVIDIA H100 PCIe");
-    struct sensor_profile alone = *row;
-    struct calibration found = calibrated_h200();
-    alone.counter_least = alone.counter_most = 0;
-    found.sensors[CALIBRATION_COUNTER].looked_share = figure(0.959, 0.032);
-    struct reading combined = calibration_half_width_share(&found, row, 60),
-                   measured = calibration_half_width_share(&found, &alone, 60);
-    /* missed: 1.43 instead of 4.41 % of the time */
-    assert_true(combined.valid && measured.valid && combined.value < 0.5 * measured.value);
 }
 
 /* The calibration's period is 100 ms: a counter that changes every 100 or 115 ms agrees with it,
@@ -625,7 +590,6 @@ UNIT_TESTS(void)
         cmocka_unit_test(what_is_not_looked_at_of_a_load_in_step_is_within_the_bound),
         cmocka_unit_test(a_calibration_replaces_what_it_knows),
         cmocka_unit_test(the_share_of_a_calibration_is_combined_with_its_models),
-        cmocka_unit_test(an_energy_of_a_blunt_calibration_is_as_good_as_its_model),
         cmocka_unit_test(readings_contradict_a_calibration_of_another_period),
         cmocka_unit_test(few_readings_contradict_no_further_than_they_are_known),
         cmocka_unit_test(a_calibration_leaves_what_it_does_not_know),

@@ -265,45 +265,6 @@ static void folders_before_path_are_relative_to_the_registry_then_to_the_reposit
     folder_remove(folder);
 }
 
-static void what_success_is_can_be_said_by_model(void **state)
-{
-    (void)state;
-    {
-        AUTO(registry_fini)
-        struct registry registry =
-            parse_good("{\"models\": {\"r\": {\"path\": \"p\", \"train_script\": \"t\", "
-                       "\"models\": [\"m\", \"n\"]}}}");
-        struct success_rules rules = repo_rules(&registry.repos[0], "m");
-        assert_int_equal(rules.metrics, METRICS_ANY);
-        assert_int_equal(rules.fail_on, FAIL_ON_ALL);
-        assert_false(rules.cpu_only || rules.reads_checkpoints);
-    }
-    {
-        AUTO(registry_fini)
-        struct registry registry = parse_good("{\"models\": {\"r\": {\"path\": \"p\", "
-                                              "\"train_script\": \"t\", \"models\": [\"m\", \"n\"],"
-                                              "\"metrics\": {\"m\": \"required\"}, \"fail_on\": "
-                                              "[\"oom_kill\"], \"cpu_models\": [\"n\"],"
-                                              "\"reads_checkpoints\": true}}}");
-        struct success_rules m = repo_rules(&registry.repos[0], "m"),
-                             n = repo_rules(&registry.repos[0], "n");
-        assert_int_equal(m.metrics, METRICS_REQUIRED);
-        assert_int_equal(n.metrics, METRICS_ANY);
-        assert_int_equal(m.fail_on, FAIL_ON_OOM_KILL);
-        assert_false(m.cpu_only);
-        assert_true(n.cpu_only && n.reads_checkpoints);
-        json_t *json = success_rules_to_json(&n);
-        struct success_rules again = success_rules_from_json(json);
-        assert_int_equal(again.metrics, METRICS_ANY);
-        assert_int_equal(again.fail_on, FAIL_ON_OOM_KILL);
-        assert_true(again.cpu_only && again.reads_checkpoints);
-        json_decref(json);
-    }
-    struct success_rules none = success_rules_from_json(NULL); /* a plan of an older version */
-    assert_int_equal(none.metrics, METRICS_OPTIONAL);
-    assert_int_equal(none.fail_on, 0);
-}
-
 UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,7 +273,6 @@ UNIT_TESTS(void)
         cmocka_unit_test(hyperparameters_are_read_in_their_order),
         cmocka_unit_test(a_default_may_lie_outside_the_range),
         cmocka_unit_test(null_is_a_choice),
-        cmocka_unit_test(what_success_is_can_be_said_by_model),
         cmocka_unit_test(folders_before_path_are_relative_to_the_registry_then_to_the_repository),
         cmocka_unit_test(a_path_is_relative_to_the_registry_then_to_the_working_folder),
     };

@@ -498,34 +498,6 @@ static void the_last_three_metrics_are_shown_with_their_trend(void **state)
     fclose(screen.file);
 }
 
-static void hyperparameters_that_were_drawn_or_differ_are_shown(void **state)
-{
-    (void)state;
-    struct plan_param first[] = {
-        {.name = (char[]){"lr"}, .value = {VALUE_FLOAT, .real = 0.0123456}},
-        {.name = (char[]){"size"}, .value = {VALUE_INT, .integer = 32}},
-        {.name = (char[]){"kind"},
-         .value = {VALUE_TEXT, .text = (char[]){"a\033[2Jb"}},
-         .mutated = true}};
-    struct plan_param second[] = {
-        {.name = (char[]){"lr"}, .value = {VALUE_FLOAT, .real = 0.1}},
-        {.name = (char[]){"size"}, .value = {VALUE_FLOAT, .real = 32.0}}}; /* 32 and 32.0 are one */
-    struct plan_experiment mine[] = {
-        FIXTURE_EXPERIMENT(1, 0, "digits_mlp_001", "digits", "mlp", 0),
-        FIXTURE_EXPERIMENT(2, 0, "digits_mlp_002", "digits", "mlp", 0)};
-    mine[0].foreground.params = first;
-    mine[0].foreground.param_count = 3;
-    mine[1].foreground.params = second;
-    mine[1].foreground.param_count = 2;
-    struct plan plan = fixture_plan(mine, 2);
-    AUTO_TEXT struct text text = {0};
-    params_add(&plan, &mine[0], &text);
-    assert_string_equal(text_get(&text), "lr=0.01235" LAYOUT_PART "kind=a?[2Jb");
-    AUTO_TEXT struct text other = {0};
-    params_add(&plan, &mine[1], &other);
-    assert_string_equal(text_get(&other), "lr=0.1");
-}
-
 static void a_range_is_told_as_a_person_rounds(void **state)
 {
     (void)state;
@@ -588,7 +560,6 @@ UNIT_TESTS(void)
         cmocka_unit_test(json_is_one_object_a_line_and_nothing_else),
         cmocka_unit_test(what_came_out_of_a_log_cannot_steer_the_terminal),
         cmocka_unit_test(the_last_three_metrics_are_shown_with_their_trend),
-        cmocka_unit_test(hyperparameters_that_were_drawn_or_differ_are_shown),
         cmocka_unit_test(a_range_is_told_as_a_person_rounds),
         cmocka_unit_test(rows_that_a_narrower_terminal_broke_are_taken_away),
         cmocka_unit_test(experiments_of_an_earlier_session_do_not_count_as_left),

@@ -13,16 +13,13 @@
 
 #include "fixture.h"
 
-#include "base/mem.h"
 #include "base/text.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { HURT = 2 };
@@ -310,58 +307,6 @@ static void pythons_nan_is_no_damage(void **state)
     end(&fixture, NULL);
 }
 
-static void a_folder_that_is_missing(void **state)
-{
-    (void)state;
-    struct fixture fixture;
-    struct dataset dataset;
-    char from[300], to[300];
-    begin(&fixture);
-    snprintf(from, sizeof from, "%s/%s", fixture.path, fixture.ids[HURT]);
-    snprintf(to, sizeof to, "%s/.gone", fixture.path);
-    assert_int_equal(rename(from, to), 0);
-    fixture_judge(&fixture, &dataset);
-    assert_int_equal(dataset.folders[0].without_folder, 1);
-    fixture_expect_alone(&dataset, HURT, "value_missing");
-    dataset_fini(&dataset);
-    fixture_end(&fixture);
-}
-
-static void a_folder_without_a_row(void **state)
-{
-    (void)state;
-    struct fixture fixture;
-    struct dataset dataset;
-    begin(&fixture);
-    char *row = strstr(fixture.rows.data, "demo_net_005");
-    *row = '\0';
-    fixture.rows.length = (size_t)(row - fixture.rows.data);
-    fixture_judge(&fixture, &dataset);
-    assert_int_equal(dataset.folders[0].without_row, 1);
-    assert_int_equal(dataset.folders[0].summary_rows, 4);
-    assert_int_equal(dataset.count, 5);
-    assert_string_equal(dataset.items[4].id, "demo_net_005");
-    fixture_expect_alone(&dataset, SIZE_MAX, NULL);
-    dataset_fini(&dataset);
-    fixture_end(&fixture);
-}
-
-static void without_a_summary_the_folders_speak(void **state)
-{
-    (void)state;
-    struct fixture fixture;
-    struct dataset dataset;
-    begin(&fixture);
-    text_clear(&fixture.rows);
-    fixture_judge(&fixture, &dataset);
-    assert_int_equal(dataset.count, 5);
-    assert_int_equal(dataset.problem_count, 1);
-    assert_true(dataset.items[0].success && dataset.items[0].duration_s.value == 60);
-    fixture_expect_alone(&dataset, SIZE_MAX, NULL);
-    dataset_fini(&dataset);
-    fixture_end(&fixture);
-}
-
 static void a_row_that_is_cut_off(void **state)
 {
     (void)state;
@@ -394,22 +339,6 @@ static void a_row_whose_last_cell_is_empty(void **state)
     fixture_judge(&fixture, &dataset);
     fixture_expect_alone(&dataset, 4, "value_missing");
     assert_int_equal(dataset.items[4].verdict, VERDICT_UNVERIFIED);
-    dataset_fini(&dataset);
-    fixture_end(&fixture);
-}
-
-static void an_id_that_stands_twice(void **state)
-{
-    (void)state;
-    struct fixture fixture;
-    struct dataset dataset;
-    begin(&fixture);
-    AUTO_FREE char *row = mem_strdup(strstr(fixture.rows.data, "demo_net_005"));
-    text_add(&fixture.rows, row);
-    fixture_judge(&fixture, &dataset);
-    assert_int_equal(dataset.count, 6);
-    for (size_t i = 0; i < 6; i++)
-        fixture_expect(&dataset, i, i >= 4 ? "duplicate_id copied_run" : NULL);
     dataset_fini(&dataset);
     fixture_end(&fixture);
 }
@@ -449,35 +378,6 @@ static void ids_have_a_form(void **state)
     assert_false(audit_id_well_formed(&unknown));
 }
 
-/* Ids are names of folders: one that leads elsewhere is not followed, nor is a link. */
-static void nothing_outside_of_the_folder_is_read(void **state)
-{
-    (void)state;
-    struct fixture fixture, other;
-    struct dataset dataset;
-    char path[256], target[256];
-    begin(&other);
-    begin(&fixture);
-    fixture_path(&fixture, HURT, "gpu_temperature.csv", path);
-    fixture_path(&other, HURT, "gpu_temperature.csv", target);
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(symlink(target, path), 0);
-    const char *name = strrchr(other.path, '/') + 1;
-    text_addf(
-        &fixture.rows,
-        "../%s/"
-        "demo_net_001,2025-11-19T18:01:00.000000,demo,net,True,60,0,32,2,91.5,0.25,1,1,1,1\r\n",
-        name);
-    fixture_judge(&fixture, &dataset);
-    fixture_expect(&dataset, HURT, "value_missing");
-    assert_int_equal(dataset.count, 6);
-    assert_int_equal(dataset.items[5].gpu.samples, 0);
-    assert_int_equal(dataset.folders[0].without_folder, 1);
-    dataset_fini(&dataset);
-    fixture_end(&fixture);
-    fixture_end(&other);
-}
-
 /* A file that grew to 2 GB (mostly a hole): read through, with no more memory than for a small
  * one. */
 static void two_gigabytes_need_no_memory(void **state)
@@ -500,19 +400,6 @@ static void two_gigabytes_need_no_memory(void **state)
     assert_true(after.ru_maxrss - before.ru_maxrss < 32 * 1024);
     fixture_expect_alone(&dataset, HURT, "file_damaged");
     assert_true(dataset.items[HURT].gpu.temperature_max_c.value == 59);
-    dataset_fini(&dataset);
-    fixture_end(&fixture);
-}
-
-static void what_is_no_results_folder_is_refused(void **state)
-{
-    (void)state;
-    struct fixture fixture;
-    struct dataset dataset = {0};
-    struct err err;
-    fixture_begin(&fixture);
-    assert_false(dataset_read(&dataset, fixture.path, &err));
-    assert_non_null(strstr(err.text, "neither run.db nor summary.csv"));
     dataset_fini(&dataset);
     fixture_end(&fixture);
 }
@@ -574,16 +461,10 @@ UNIT_TESTS(void)
         cmocka_unit_test(a_duration_that_the_trace_does_not_have),
         cmocka_unit_test(an_experiment_json_that_is_cut_off),
         cmocka_unit_test(pythons_nan_is_no_damage),
-        cmocka_unit_test(a_folder_that_is_missing),
-        cmocka_unit_test(a_folder_without_a_row),
-        cmocka_unit_test(without_a_summary_the_folders_speak),
         cmocka_unit_test(a_row_that_is_cut_off),
         cmocka_unit_test(a_row_whose_last_cell_is_empty),
-        cmocka_unit_test(an_id_that_stands_twice),
         cmocka_unit_test(ids_have_a_form),
-        cmocka_unit_test(nothing_outside_of_the_folder_is_read),
         cmocka_unit_test(two_gigabytes_need_no_memory),
-        cmocka_unit_test(what_is_no_results_folder_is_refused),
         cmocka_unit_test(a_row_with_impossible_figures_is_safe_but_unverified),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
