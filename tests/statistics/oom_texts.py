@@ -26,11 +26,12 @@ REMEDIES = {
     "activation_checkpointing": {"gradient_checkpointing"},
     "cuda_malloc_async": {"expandable_segments"},
     "drop_references": {"detach_loss"},
+    "fewer_processes": {"fewer_threads"},
     "free_pool": {"empty_cache"},
     "leave_workers": {"set_device_of_rank"},
     "no_preallocation": {"preallocation_off"},
     "raise_cap": {"raise_limit"},
-    "smaller_pieces": {"cut_tensor"},
+    "smaller_pieces": {"cut_tensor", "smaller_batch"},  # its words name both
     "stop_holder": {"end_other_process"},
     "unpin": {"disable_pinning"},
 }

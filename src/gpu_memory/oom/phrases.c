@@ -1,0 +1,149 @@
+/* The words by which messages are known, in order: of two that begin at one place the earlier wins.
+ * Each is what its framework prints. */
+#include "gpu_memory/oom/oom.h"
+
+#define GPU     OOM_KIND_GPU
+#define HOST    OOM_KIND_HOST
+#define CHIP    OOM_KIND_ON_CHIP
+#define UNKNOWN OOM_CAUSE_UNKNOWN
+#define LEAD    OOM_PHRASE_LEAD
+#define LINE    OOM_PHRASE_LINE
+#define END     OOM_PHRASE_END
+#define MORE    OOM_PHRASE_MORE
+#define CAUGHT  OOM_PHRASE_CAUGHT
+#define ROW(text, framework, kind, cause, flags)                    \
+    {                                                               \
+        text, OOM_##framework, kind, OOM_CAUSE_##cause, flags, NULL \
+    }
+
+const struct oom_phrase oom_phrases[] = {
+    ROW("CUDA out of memory", PYTORCH, GPU, UNKNOWN, 0),
+    ROW("HIP out of memory", PYTORCH, GPU, UNKNOWN, 0),
+    ROW("XPU out of memory", PYTORCH, GPU, UNKNOWN, 0),
+    ROW("out of memory. Tried to allocate", PYTORCH, GPU, UNKNOWN, 0),
+    /* cudaMallocAsync's back end, with and without its figures */
+    ROW("would exceed allowed memory. (out of memory)", PYTORCH, GPU, UNKNOWN, 0),
+    ROW("OutOfMemoryError: Allocation on device", PYTORCH, GPU, UNKNOWN, END),
+    ROW("MPS backend out of memory", MPS, GPU, UNKNOWN, 0),
+    ROW("OOM when allocating tensor", TENSORFLOW, GPU, UNKNOWN, 0),
+    ROW("RESOURCE_EXHAUSTED: Out of memory", XLA, GPU, UNKNOWN, 0),
+    ROW("ran out of memory trying to allocate", XLA, GPU, UNKNOWN, 0),
+    ROW("Out of memory while trying to allocate", XLA, GPU, UNKNOWN, 0),
+    ROW("RESOURCE_EXHAUSTED: Failed to allocate request", XLA, GPU, UNKNOWN, 0),
+    ROW("Out of memory allocating", CUPY, GPU, UNKNOWN, 0),
+    ROW("out of memory to allocate", CUPY, GPU, UNKNOWN, 0), /* CuPy below 8 */
+
+    /* What TensorFlow's part that talks to the driver prints: it wants most of the GPU at its
+     * start. */
+    ROW("bytes on host: CUDA_ERROR_OUT_OF_MEMORY", TENSORFLOW, HOST, PINNED, LEAD | MORE),
+    ROW("could not allocate pinned host memory", TENSORFLOW, HOST, PINNED, MORE),
+    ROW("cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEM", TENSORFLOW, GPU, OTHERS, 0),
+    ROW("from device: CUDA_ERROR_OUT_OF_MEMORY", TENSORFLOW, GPU, OTHERS, LEAD),
+    ROW("create cudnn handle: CUDNN_STATUS_ALLOC_FAILED", TENSORFLOW, GPU, OTHERS, MORE),
+    ROW("create cublas handle: CUBLAS_STATUS_ALLOC_FAILED", TENSORFLOW, GPU, OTHERS, MORE),
+
+    ROW("No available memory for the cache blocks", VLLM, GPU, KV_CACHE, MORE),
+    ROW("tokens that can be stored in KV cache", VLLM, GPU, KV_CACHE, MORE | LEAD),
+    ROW("To serve at least one request with the model", VLLM, GPU, KV_CACHE, MORE),
+    ROW("on startup is less than desired GPU memory", VLLM, GPU, OTHERS, LEAD | MORE),
+    ROW("Not enough memory. Please try to increase", SGLANG, GPU, KV_CACHE, MORE),
+    ROW("out of memory. Try to lower your batch size", SGLANG, GPU, KV_CACHE, MORE),
+
+    {"cudaMalloc failed: out of memory", OOM_MXNET, GPU, UNKNOWN, MORE, "storage_manager.h"},
+    ROW("cudaMalloc failed: out of memory", LLAMA_CPP, GPU, UNKNOWN, LEAD | MORE),
+    ROW("ggml_vulkan: Device memory allocation of size", LLAMA_CPP, GPU, UNKNOWN, MORE),
+    ROW("exceeds device memory allocation limit", LLAMA_CPP, GPU, SINGLE, MORE),
+    ROW("failed to allocate compute", LLAMA_CPP, GPU, WORKSPACE, MORE),
+    ROW("kIOGPUCommandBufferCallbackErrorOutOfMemory", LLAMA_CPP, GPU, KV_CACHE, MORE),
+    ROW("greater than the recommended max working set size", LLAMA_CPP, GPU, KV_CACHE, MORE),
+
+    /* The layout of blocked channels exists on the CPU alone. */
+    {"Failed to allocate memory for requested buffer", OOM_ONNX, HOST, OOM_CAUSE_HOST_CAPACITY, 0,
+     "_nchwc"},
+    ROW("Failed to allocate memory for requested buffer", ONNX, GPU, UNKNOWN, 0),
+    ROW("::allocate: 2 (out of memory)", TENSORRT, GPU, WORKSPACE, MORE),
+    ROW("Error Code 2: OutOfMemory", TENSORRT, GPU, WORKSPACE, MORE),
+    ROW("Requested amount of GPU memory", TENSORRT, GPU, WORKSPACE, MORE | CAUGHT),
+    ROW("Device memory is insufficient to use tactic", TENSORRT, GPU, WORKSPACE,
+        LEAD | MORE | CAUGHT),
+    ROW("Out of memory error on GPU", PADDLE, GPU, UNKNOWN, 0),
+    ROW("cudaSuccess (2 vs. 0)", CAFFE, GPU, UNKNOWN, MORE),
+    ROW("CUDNN algo without Workspace! Need memory", DARKNET, GPU, WORKSPACE, MORE | CAUGHT),
+    ROW("CUDA Error: out of memory", DARKNET, GPU, UNKNOWN, MORE),
+    ROW("Cuda failure 'out of memory'", NCCL, GPU, NCCL, MORE),
+    ROW("Cuda failure 2 'out of memory'", NCCL, GPU, NCCL, MORE),
+    ROW("NCCL WARN Failed to CUDA calloc", NCCL, GPU, NCCL, MORE),
+    ROW("RMM_ERROR_OUT_OF_MEMORY", RAPIDS, GPU, UNKNOWN, MORE),
+    ROW("std::bad_alloc: CUDA error at", RAPIDS, GPU, UNKNOWN, 0),
+    ROW("std::bad_alloc: out_of_memory: CUDA error at", RAPIDS, GPU, UNKNOWN, 0),
+    ROW("std::bad_alloc: cudaErrorMemoryAllocation", RAPIDS, GPU, UNKNOWN, 0),
+    ROW("failed: cudaErrorMemoryAllocation", RAPIDS, GPU, UNKNOWN, 0),
+    ROW("cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY", NUMBA, GPU, UNKNOWN, 0),
+    ROW("out of resource: shared memory", TRITON, CHIP, ON_CHIP, 0),
+    ROW("uses too much shared data", TRITON, CHIP, ON_CHIP, 0), /* ptxas */
+
+    ROW("CUDA error: out of memory", CUDA, GPU, UNKNOWN, LEAD),
+    ROW("CUDA driver error: out of memory", CUDA, GPU, UNKNOWN, LEAD),
+    ROW("HIP error: out of memory", CUDA, GPU, UNKNOWN, LEAD),
+    /* PyTorch below 1.0: 2 is cudaErrorMemoryAllocation */
+    ROW("cuda runtime error (2)", CUDA, GPU, UNKNOWN, LEAD),
+    ROW("CUDA_ERROR_OUT_OF_MEMORY", CUDA, GPU, UNKNOWN, LEAD),
+    ROW("cudaErrorMemoryAllocation", CUDA, GPU, UNKNOWN, LEAD),
+    ROW("hipErrorOutOfMemory", CUDA, GPU, UNKNOWN, LEAD),
+    ROW("CUBLAS_STATUS_ALLOC_FAILED", CUDA, GPU, UNKNOWN, LEAD),
+    ROW("CUDNN_STATUS_ALLOC_FAILED", CUDA, GPU, UNKNOWN, LEAD),
+    ROW("CUSOLVER_STATUS_ALLOC_FAILED", CUDA, GPU, UNKNOWN, LEAD),
+    ROW("CUSPARSE_STATUS_ALLOC_FAILED", CUDA, GPU, UNKNOWN, LEAD),
+    ROW("CUresult error result=2 file", CUDA, GPU, UNKNOWN, 0),
+    ROW("error: out of memory", CUDA, GPU, UNKNOWN, LINE),
+
+    /* Programs that catch it and say so: fairseq, ComfyUI, OpenNMT, Lightning. */
+    ROW("ran out of memory on GPU", PYTORCH, GPU, UNKNOWN, CAUGHT),
+    ROW("Ran out of memory when regular VAE", PYTORCH, GPU, UNKNOWN, CAUGHT),
+    ROW("cuda OOM - batch removed", PYTORCH, GPU, UNKNOWN, CAUGHT),
+    ROW("failed, trying batch size", PYTORCH, GPU, UNKNOWN, CAUGHT),
+
+    /* The kernel, shells (bash in other languages too) and launchers. */
+    ROW("Out of memory: Killed process", SYSTEM, HOST, HOST_KILLED, 0),
+    ROW("Out of memory: Kill process", SYSTEM, HOST, HOST_KILLED, 0),
+    ROW("Memory cgroup out of memory: Killed process", SYSTEM, HOST, HOST_LIMIT, 0),
+    ROW("Memory cgroup out of memory: Kill process", SYSTEM, HOST, HOST_LIMIT, 0),
+    ROW("killed as a result of limit of", SYSTEM, HOST, HOST_LIMIT, 0),
+    ROW("oom-kill:constraint=CONSTRAINT_MEMCG", SYSTEM, HOST, HOST_LIMIT, 0),
+    ROW("oom-kill:constraint=CONSTRAINT_NONE", SYSTEM, HOST, HOST_KILLED, 0),
+    ROW("Killed", SYSTEM, HOST, HOST_KILLED, LINE),
+    ROW("Killed: 9", SYSTEM, HOST, HOST_KILLED, LINE),
+    ROW("Get\xc3\xb6tet", SYSTEM, HOST, HOST_KILLED, LINE),
+    ROW("\xe5\xb7\xb2\xe6\x9d\x80\xe6\xad\xbb", SYSTEM, HOST, HOST_KILLED, LINE), /* Chinese */
+    ROW("exit code 137", SYSTEM, HOST, HOST_KILLED, 0),
+    ROW("exit code (137)", SYSTEM, HOST, HOST_KILLED, 0),
+    ROW("exit status 137", SYSTEM, HOST, HOST_KILLED, 0),
+    ROW("exitcode: -9", SYSTEM, HOST, HOST_KILLED, 0),
+    ROW("Signal 9 (SIGKILL) received by PID", SYSTEM, HOST, HOST_KILLED, 0),
+    ROW("exits with return code = -9", SYSTEM, HOST, HOST_KILLED, 0), /* DeepSpeed */
+    ROW("died with <Signals.SIGKILL: 9>", SYSTEM, HOST, HOST_KILLED, 0),
+    ROW("oom-kill event", SLURM, HOST, HOST_LIMIT, 0),
+    ROW("oom_kill event", SLURM, HOST, HOST_LIMIT, 0),
+    ROW("cgroup out-of-memory handler", SLURM, HOST, HOST_LIMIT, 0),
+    {": Out Of Memory", OOM_SLURM, HOST, OOM_CAUSE_HOST_LIMIT, END, "srun:error"},
+    ROW("OOMKilled", KUBERNETES, HOST, HOST_LIMIT, END),
+    ROW("due to the node running low on memory", RAY, HOST, HOST_KILLED, 0),
+    ROW("killed due to memory pressure (OOM)", RAY, HOST, HOST_KILLED, 0),
+    ROW("bus error encountered in worker", PYTORCH, HOST, SHM, 0),
+    ROW("is killed by signal: Bus error", PYTORCH, HOST, SHM, 0),
+    ROW("is killed by signal: Killed", PYTORCH, HOST, WORKER, 0),
+    ROW("DefaultCPUAllocator: can't allocate memory", PYTORCH, HOST, HOST_CAPACITY, 0),
+    ROW("DefaultCPUAllocator: not enough memory", PYTORCH, HOST, HOST_CAPACITY, 0),
+    ROW("Failed to allocate CPU Memory", MXNET, HOST, HOST_CAPACITY, 0),
+    ROW("MemoryError: Unable to allocate", PYTHON, HOST, PYTHON, 0),
+    ROW("MemoryError", PYTHON, HOST, PYTHON, LINE),
+    ROW("[Errno 12] Cannot allocate memory", SYSTEM, HOST, HOST_CAPACITY, 0),
+    ROW("xrealloc: cannot allocate", SYSTEM, HOST, HOST_CAPACITY, 0),
+    ROW("xmalloc: cannot allocate", SYSTEM, HOST, HOST_CAPACITY, 0),
+    ROW("what(): std::bad_alloc", SYSTEM, HOST, HOST_CAPACITY, LINE),
+    ROW("java.lang.OutOfMemoryError", MACHINE, HOST, CAP, 0),
+    ROW("JavaScript heap out of memory", MACHINE, HOST, CAP, 0),
+    ROW("No space left on device", SYSTEM, HOST, DISK, 0),
+    ROW("PytorchStreamWriter failed writing file", PYTORCH, HOST, DISK, 0),
+    {0},
+};
