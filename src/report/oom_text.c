@@ -379,8 +379,10 @@ static void add_message(const struct oom_log *log, const struct oom *message, si
         text_add_char(out, '\n');
     if (message->place.file[0])
         add_place(&message->place, width, out);
-    text_addf(out, "Cause: %s%s\n", oom_cause_text(diagnosis.cause),
-              diagnosis.sure || diagnosis.cause == OOM_CAUSE_UNKNOWN ? "" : " (probably)");
+    bool sure = diagnosis.sure || diagnosis.cause == OOM_CAUSE_UNKNOWN;
+    AUTO_FREE char *cause =
+        mem_printf("%s%s", oom_cause_text(diagnosis.cause), sure ? "" : " (probably)");
+    add_headed_words(out, "Cause: ", cause, strlen("Cause: "), width);
     EACH (item, diagnosis.reasons.items, diagnosis.reasons.count)
         add_headed_words(out, "  - ", *item, 4, width);
     bool told = *causes >> diagnosis.cause & 1U;

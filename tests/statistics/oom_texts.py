@@ -31,6 +31,8 @@ REMEDIES = {
     "leave_workers": {"set_device_of_rank"},
     "no_preallocation": {"preallocation_off"},
     "raise_cap": {"raise_limit"},
+    "smaller_batch_or_input": {"smaller_batch", "smaller_input"},
+    "smaller_weights": {"quantize_weights", "mixed_precision", "shard_model"},  # its words name all three
     "smaller_pieces": {"cut_tensor", "smaller_batch"},  # its words name both
     "stop_holder": {"end_other_process"},
     "unpin": {"disable_pinning"},

@@ -44,6 +44,7 @@ const char *oom_cause_name(enum oom_cause cause)
         "kv_cache",
         "workspace",
         "nccl",
+        "rank_placement",
         "shared_memory",
         "no_grad_missing",
         "results_kept",
@@ -78,6 +79,7 @@ const char *oom_cause_text(enum oom_cause cause)
         "the cache of keys and values does not fit",
         "scratch memory of a library does not fit",
         "buffers of NCCL do not fit",
+        "several ranks use one GPU",
         "a kernel asks for more on-chip shared memory than there is",
         "evaluation keeps what only training needs",
         "outputs of all batches are kept on the GPU",
@@ -87,13 +89,12 @@ const char *oom_cause_text(enum oom_cause cause)
         "the model's weights do not fit",
         "a checkpoint is loaded to the GPU beside the model",
         "not the GPU: a disk is full",
-        "not the GPU: the process was killed, as the kernel does when the machine runs out of "
-        "memory",
-        "not the GPU: a worker of the data loader was killed for the machine's memory",
+        "not the GPU: killed, as the kernel does when memory runs out",
+        "not the GPU: a worker of the data loader was killed",
         "not the GPU: the memory limit of the job, container or pod",
         "not the GPU: /dev/shm is too small",
         "not the GPU: the machine has no memory left for this request",
-        "not the GPU: an array of Python is larger than the machine's memory",
+        "not the GPU: an array is larger than the machine's memory",
     };
     return texts[cause];
 }
@@ -243,6 +244,63 @@ static bool judge_cap(const struct oom *message, struct oom_diagnosis *out)
     return true;
 }
 
+/* Sentences for causes that words or a traceback show. */
+static const char *const explanations[OOM_CAUSES] = {
+    [OOM_CAUSE_OTHERS] = "The driver refused memory that this program takes at its start: what "
+                         "other processes hold is the usual reason.",
+    [OOM_CAUSE_CAP] = "The program's own limit was reached, not that of the machine.",
+    [OOM_CAUSE_PINNED] = "The driver could not pin memory of the host, and reports that as an "
+                         "out-of-memory of CUDA.",
+    [OOM_CAUSE_PROGRAM] = "No machine has that much: a dimension, an index or a length is wrong, "
+                          "or data that another process sent is damaged.",
+    [OOM_CAUSE_SINGLE] = "The sum of memory is not the limit: the driver refuses single "
+                         "allocations of this size.",
+    [OOM_CAUSE_KV_CACHE] = "Weights and work space leave too little for the keys and values of a "
+                           "request of the longest length.",
+    [OOM_CAUSE_WORKSPACE] = "The library asked for scratch memory besides weights and activations.",
+    [OOM_CAUSE_NCCL] = "NCCL allocates outside the framework's allocator, from what the framework "
+                       "has left free.",
+    [OOM_CAUSE_PLACEMENT] = "A rank other than 0 uses GPU 0, where other processes are: the usual "
+                            "reason is a rank that sets no device.",
+    [OOM_CAUSE_ON_CHIP] =
+        "The GPU's memory is not full: the kernel's tiles need more shared memory "
+        "of a multiprocessor than this GPU has.",
+    [OOM_CAUSE_EVALUATION] =
+        "The traceback passes through evaluation: without torch.no_grad() each "
+        "batch keeps its activations, which training frees in backward.",
+    [OOM_CAUSE_RESULTS] =
+        "The traceback ends where outputs are joined to those of earlier batches.",
+    [OOM_CAUSE_LOGITS] = "The traceback ends at the logits or their loss: batch x length x "
+                         "vocabulary numbers, often copied to 32 bits.",
+    [OOM_CAUSE_ATTENTION] = "The traceback ends in attention that makes the matrix of scores: "
+                            "it grows with the square of the length.",
+    [OOM_CAUSE_OPTIMIZER] = "The traceback ends in the optimizer: Adam keeps two numbers for each "
+                            "weight, allocated at the first step.",
+    [OOM_CAUSE_WEIGHTS] =
+        "The traceback ends where weights are moved to the GPU: no batch had been "
+        "there yet.",
+    [OOM_CAUSE_LOADING] = "The traceback ends where a checkpoint is loaded: without map_location "
+                          "its tensors go to the GPU they were saved from.",
+    [OOM_CAUSE_GROWTH] =
+        "The traceback's own line keeps the loss with its graph from step to step.",
+    [OOM_CAUSE_DISK] = "No space was left where the program wrote.",
+    [OOM_CAUSE_HOST_KILLED] = "Signal 9 ended the process. 'dmesg' and 'journalctl -k' name the "
+                              "kernel's OOM killer if it sent it.",
+    [OOM_CAUSE_WORKER] = "Each worker holds its own copy of what the dataset touches.",
+    [OOM_CAUSE_HOST_LIMIT] = "The kernel ended a process because its group reached its limit; the "
+                             "machine itself may have more.",
+    [OOM_CAUSE_SHM] = "Workers hand batches over in /dev/shm (64 MiB in Docker by default).",
+    [OOM_CAUSE_HOST_CAPACITY] = "The request was for memory of the machine, not of the GPU.",
+    [OOM_CAUSE_PYTHON] = "The request was for memory of the machine, not of the GPU.",
+};
+
+static void explain_cause(struct oom_diagnosis *out, enum oom_cause cause, bool sure)
+{
+    if (explanations[cause])
+        SAY(out, "%s", explanations[cause]);
+    set_cause(out, cause, sure);
+}
+
 static struct oom_size held_by_others(const struct oom *message, const struct oom_diagnosis *out)
 {
     bool hidden = out->unlisted.valid && out->unlisted.low >= UNLISTED_LEAST &&
@@ -250,6 +308,12 @@ static struct oom_size held_by_others(const struct oom *message, const struct oo
     if (!hidden)
         return out->others;
     return out->others.valid ? oom_size_add(out->others, out->unlisted) : out->unlisted;
+}
+
+/* "rank3" */
+static bool is_later_rank(const char *source)
+{
+    return strncmp(source, "rank", 4) == 0 && source[4] >= '1' && source[4] <= '9';
 }
 
 static bool judge_others(const struct oom *message, struct oom_diagnosis *out)
@@ -273,6 +337,8 @@ static bool judge_others(const struct oom *message, struct oom_diagnosis *out)
     SAY(out, "Without them the request would have fitted: %s free and %s of theirs are %s.",
         SHOW(out->room), SHOW(held), SHOW(oom_size_add(out->room, held)));
     set_cause(out, OOM_CAUSE_OTHERS, fits == OOM_YES && held.bytes == out->others.bytes);
+    if (message->gpu == 0 && out->others.bytes > 0 && is_later_rank(message->source))
+        explain_cause(out, OOM_CAUSE_PLACEMENT, false);
     return true;
 }
 
@@ -385,61 +451,6 @@ static void judge_capacity(const struct oom *message, struct oom_diagnosis *out)
             "with the rest.",
             SHOW(out->unallocated));
     set_cause(out, OOM_CAUSE_CAPACITY, out->reserved.valid && !out->expandable_fits);
-}
-
-/* Sentences for causes that words or a traceback show. */
-static const char *const explanations[OOM_CAUSES] = {
-    [OOM_CAUSE_OTHERS] = "The driver refused memory that this program takes at its start: what "
-                         "other processes hold is the usual reason.",
-    [OOM_CAUSE_CAP] = "The program's own limit was reached, not that of the machine.",
-    [OOM_CAUSE_PINNED] = "The driver could not pin memory of the host, and reports that as an "
-                         "out-of-memory of CUDA.",
-    [OOM_CAUSE_PROGRAM] = "No machine has that much: a dimension, an index or a length is wrong, "
-                          "or data that another process sent is damaged.",
-    [OOM_CAUSE_SINGLE] = "The sum of memory is not the limit: the driver refuses single "
-                         "allocations of this size.",
-    [OOM_CAUSE_KV_CACHE] = "Weights and work space leave too little for the keys and values of a "
-                           "request of the longest length.",
-    [OOM_CAUSE_WORKSPACE] = "The library asked for scratch memory besides weights and activations.",
-    [OOM_CAUSE_NCCL] = "NCCL allocates outside the framework's allocator, from what the framework "
-                       "has left free.",
-    [OOM_CAUSE_ON_CHIP] =
-        "The GPU's memory is not full: the kernel's tiles need more shared memory "
-        "of a multiprocessor than this GPU has.",
-    [OOM_CAUSE_EVALUATION] =
-        "The traceback passes through evaluation: without torch.no_grad() each "
-        "batch keeps its activations, which training frees in backward.",
-    [OOM_CAUSE_RESULTS] =
-        "The traceback ends where outputs are joined to those of earlier batches.",
-    [OOM_CAUSE_LOGITS] = "The traceback ends at the logits or their loss: batch x length x "
-                         "vocabulary numbers, often copied to 32 bits.",
-    [OOM_CAUSE_ATTENTION] = "The traceback ends in attention that makes the matrix of scores: "
-                            "it grows with the square of the length.",
-    [OOM_CAUSE_OPTIMIZER] = "The traceback ends in the optimizer: Adam keeps two numbers for each "
-                            "weight, allocated at the first step.",
-    [OOM_CAUSE_WEIGHTS] =
-        "The traceback ends where weights are moved to the GPU: no batch had been "
-        "there yet.",
-    [OOM_CAUSE_LOADING] = "The traceback ends where a checkpoint is loaded: without map_location "
-                          "its tensors go to the GPU they were saved from.",
-    [OOM_CAUSE_GROWTH] =
-        "The traceback's own line keeps the loss with its graph from step to step.",
-    [OOM_CAUSE_DISK] = "No space was left where the program wrote.",
-    [OOM_CAUSE_HOST_KILLED] = "Signal 9 ended the process. 'dmesg' and 'journalctl -k' name the "
-                              "kernel's OOM killer if it sent it.",
-    [OOM_CAUSE_WORKER] = "Each worker holds its own copy of what the dataset touches.",
-    [OOM_CAUSE_HOST_LIMIT] = "The kernel ended a process because its group reached its limit; the "
-                             "machine itself may have more.",
-    [OOM_CAUSE_SHM] = "Workers hand batches over in /dev/shm (64 MiB in Docker by default).",
-    [OOM_CAUSE_HOST_CAPACITY] = "The request was for memory of the machine, not of the GPU.",
-    [OOM_CAUSE_PYTHON] = "The request was for memory of the machine, not of the GPU.",
-};
-
-static void explain_cause(struct oom_diagnosis *out, enum oom_cause cause, bool sure)
-{
-    if (explanations[cause])
-        SAY(out, "%s", explanations[cause]);
-    set_cause(out, cause, sure);
 }
 
 static enum oom_kind kind_of(const struct oom *message, enum oom_cause cause)
@@ -659,7 +670,13 @@ static void diagnose_cause(const struct oom *message, const struct oom_circumsta
         return;
     if (message->cause != OOM_CAUSE_UNKNOWN) {
         explain_numbers(message, out);
-        explain_cause(out, message->cause, message->cause != OOM_CAUSE_OTHERS);
+        if (message->cause == OOM_CAUSE_OTHERS && out->room.valid) {
+            SAY(out, "It asks for this share at its start, when nothing of its own is on the GPU: "
+                     "other processes, or an earlier run that has not ended, hold the rest.");
+            set_cause(out, OOM_CAUSE_OTHERS, false);
+        } else {
+            explain_cause(out, message->cause, message->cause != OOM_CAUSE_OTHERS);
+        }
         return;
     }
     if (!request.valid && message->origin == OOM_ORIGIN_PIN_MEMORY) {

@@ -20,6 +20,7 @@ enum {
     LEAD_MAX = 200,
     TRACEBACK_MAX = 60, /* lines from a frame to the message */
     SAME_MAX = 30,      /* lines between two parts of one failure */
+    HOST_MAX = 200,     /* of the host: the kernel lists all processes in between */
     DUMP_MAX = 2000,    /* lines of TensorFlow's allocator between them */
     LATER_MAX = 12,     /* lines from a message to the traceback that belongs to it */
     PAIRS = 65536,      /* of the first two bytes of a phrase */
@@ -217,8 +218,11 @@ static bool is_alone(const struct window *window, const struct hit *hit)
         i--;
     bool in_script = i < hit->begin && i > 1 && window->text[i - 1] == ':' &&
                      ascii_is_digit(window->text[i - 2]);
+    /* "[1]+  Killed": a shell's job */
+    bool is_job = i == hit->begin && i > 1 &&
+                  (window->text[i - 1] == ']' || memcmp(window->text + i - 2, "]+", 2) == 0);
     bool first = window->begins && hit->begin == window->tail;
-    return in_script || (first && window->ends && hit->end == window->length);
+    return is_job || in_script || (first && window->ends && hit->end == window->length);
 }
 
 /* Whether the words at the hit are a message of the row's, not a part of another text. */
@@ -332,9 +336,10 @@ static bool is_continued(const struct oom_finder *finder, const struct source *s
     if (hit->row->framework == OOM_TENSORFLOW && hit->row->cause == OOM_CAUSE_UNKNOWN &&
         (message->framework == OOM_XLA || message->framework == OOM_TENSORFLOW))
         return distance <= DUMP_MAX && is_same_tensor(source, window, hit);
-    if (distance > SAME_MAX)
+    bool is_host = hit->row->kind == OOM_KIND_HOST && message->kind == OOM_KIND_HOST;
+    if (distance > (is_host ? HOST_MAX : SAME_MAX))
         return false;
-    if (hit->row->kind == OOM_KIND_HOST && message->kind == OOM_KIND_HOST)
+    if (is_host)
         return is_same_host_failure(hit->row->cause, message->cause) ||
                (hit->row->flags & OOM_PHRASE_MORE && hit->row->framework == message->framework);
     return hit->row->flags & OOM_PHRASE_MORE && hit->row->framework == message->framework;

@@ -92,10 +92,18 @@ static const struct clause {
     {"available:", "", OOM_FREE},
     {"failedtoalloc", "onhost", OOM_REQUESTED},         /* TensorFlow */
     {"unabletoallocate", "foranarray~", OOM_REQUESTED}, /* numpy */
-    {"cannotallocate", "", OOM_REQUESTED},              /* bash */
-    {"utilization(#,", ")", OOM_REQUESTED},             /* vLLM */
-    {"wasrunningwas#gb/", "", OOM_TOTAL},               /* Ray */
-    {"kb,limit", ",failcnt", OOM_TOTAL},                /* the kernel, of a cgroup */
+    {"can'tallocate", "ofmemory~", OOM_REQUESTED},      /* ggml on SYCL */
+    {"invalidbuffersize:", "", OOM_REQUESTED},          /* MPS */
+    {"allocatetensorwith", "", OOM_REQUESTED},          /* DirectML */
+    {"buffer,size=", "", OOM_REQUESTED},                /* ggml on Metal */
+    {"error(failedtoallocate", "", OOM_REQUESTED},      /* RMM */
+    {"memoryallocationof", "failed~", OOM_REQUESTED},   /* Rust */
+    {"moresystemmemory(", "", OOM_REQUESTED},           /* ollama */
+    {"thanisavailable(", "", OOM_FREE},
+    {"cannotallocate", "", OOM_REQUESTED},  /* bash */
+    {"utilization(#,", ")", OOM_REQUESTED}, /* vLLM */
+    {"wasrunningwas#gb/", "", OOM_TOTAL},   /* Ray */
+    {"kb,limit", ",failcnt", OOM_TOTAL},    /* the kernel, of a cgroup */
 };
 
 /* Numbers of bytes without a unit. */
@@ -106,7 +114,8 @@ static const struct clause plain_clauses[] = {
     {"totalmemoryreported:", "", OOM_TOTAL},
     {"required:", "", OOM_REQUESTED}, /* Triton */
     {"hardwarelimit:", "", OOM_TOTAL},
-    {"needmemory:", "", OOM_REQUESTED}, /* darknet */
+    {"hostallocationofsize", "failed~", OOM_REQUESTED}, /* Caffe */
+    {"needmemory:", "", OOM_REQUESTED},                 /* darknet */
     {"available:", "", OOM_FREE},
 };
 
@@ -392,16 +401,47 @@ static void read_shape(struct words words, struct oom *out)
         out->of[OOM_REQUESTED] = oom_size_of(product);
 }
 
+/* numpy below 1.18 gives no size: "withshape(77760,256)anddatatypefloat64". */
+static void read_array(struct words words, struct oom *out)
+{
+    static const char *const kinds[] = {"float", "int", "uint", "complex"};
+    struct words shape = find_after(words, "arraywithshape("),
+                 type = find_after(shape, ")anddatatype");
+    const char *end = shape.length ? memchr(shape.text, ')', shape.length) : NULL;
+    uint64_t product = 0, bits = 0;
+    if (!end || out->of[OOM_REQUESTED].valid)
+        return;
+    shape.length = (size_t)(end - shape.text);
+    shape.length -= shape.length > 0 && shape.text[shape.length - 1] == ',';
+    EACH_OF (kind, kinds) {
+        size_t length = strlen(*kind), i = length;
+        if (type.length <= length || memcmp(type.text, *kind, length) != 0)
+            continue;
+        for (; i < type.length && i < length + 3 && ascii_is_digit(type.text[i]); i++)
+            bits = bits * 10 + (uint64_t)(type.text[i] - '0');
+    }
+    if (bits >= 8 && multiply(shape, &product) &&
+        !__builtin_mul_overflow(product, bits / 8, &product))
+        out->of[OOM_REQUESTED] = oom_size_of(product);
+}
+
 bool message_end(const char *squeezed, size_t length, struct oom *out)
 {
     static const char *const fronts[] = {"device:GPU:", "GPU:", "GPU_", "GPU", "cuda:", NULL};
     struct words words = {squeezed, length};
     read_gpu(words, fronts, out);
     read_shape(words, out);
+    read_array(words, out);
     if (find_after(words, "morethan1EBmemory").text)
         out->cause = OOM_CAUSE_PROGRAM;
-    return !find_after(words, "callerindicatesthatthisisnotafailure").text &&
-           !find_after(words, "device:CPU:").text && !find_after(words, "byallocatorcpu").text;
+    if (find_after(words, "device:CPU:").text || find_after(words, "byallocatorcpu").text) {
+        out->kind = OOM_KIND_HOST;
+        out->cause = OOM_CAUSE_HOST_CAPACITY;
+    }
+    /* Autotuning tries kernels that do not fit. */
+    if (find_after(words, "Ignoringthischoice").text)
+        out->went_on = true;
+    return !find_after(words, "callerindicatesthatthisisnotafailure").text;
 }
 
 void message_stats_read(struct message_stats *stats, uint64_t line, const char *raw, size_t length)

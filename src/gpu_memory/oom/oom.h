@@ -66,6 +66,7 @@ enum oom_cause {
     OOM_CAUSE_KV_CACHE,      /* no room for the cache of keys and values */
     OOM_CAUSE_WORKSPACE,     /* scratch memory of a library */
     OOM_CAUSE_NCCL,          /* buffers of the communication library */
+    OOM_CAUSE_PLACEMENT,     /* several ranks use one GPU by mistake */
     OOM_CAUSE_ON_CHIP,       /* shared memory of a multiprocessor */
     /* By the place in the program. */
     OOM_CAUSE_EVALUATION, /* evaluation keeps what only training needs */
@@ -111,7 +112,7 @@ enum {
     OOM_PHRASE_MORE = 8,   /* belongs to an earlier message of the same framework */
     OOM_PHRASE_CAUGHT = 16 /* the program says itself that it goes on */
 };
-enum { OOM_PHRASES_MAX = 160 };
+enum { OOM_PHRASES_MAX = 240 };
 extern const struct oom_phrase oom_phrases[]; /* ends with NULL */
 
 /* A size as a message prints it, with every size that would print so. */
@@ -174,7 +175,8 @@ enum {
     OOM_HINT_KEPT_LOSS = 128,
     OOM_HINT_VLLM = 256,
     OOM_HINT_SGLANG = 512,
-    OOM_HINT_INFERENCE = 1024 /* a program that generates pictures and trains nothing */
+    OOM_HINT_LLM = 2048,       /* a training of a language model */
+    OOM_HINT_INFERENCE = 1024, /* a program that generates pictures and trains nothing */
 };
 
 struct oom {

@@ -20,7 +20,6 @@
 #define XLA           OF(OOM_XLA)
 #define CUPY          OF(OOM_CUPY)
 #define CUDA          OF(OOM_CUDA)
-#define TRAINS        (PYTORCH | TENSORFLOW | XLA)
 #define OTHER_TRAINS \
     (OF(OOM_PADDLE) | OF(OOM_MXNET) | OF(OOM_CAFFE) | OF(OOM_DARKNET) | OF(OOM_ONNX))
 #define LLAMA  OF(OOM_LLAMA_CPP)
@@ -29,7 +28,9 @@
 #define MPS    OF(OOM_MPS)
 #define RAPIDS OF(OOM_RAPIDS)
 /* Programs of PyTorch that generate pictures. */
-#define INFERENCE     OF(OOM_FRAMEWORKS)
+#define INFERENCE OF(OOM_FRAMEWORKS)
+/* Trainings of language models with PyTorch. */
+#define LLM           OF(OOM_FRAMEWORKS + 1)
 #define GIANT         OF(OOM_CAUSE_GIANT)
 #define FREE_ABOVE    OF(OOM_CAUSE_FREE_ABOVE)
 #define SINGLE        OF(OOM_CAUSE_SINGLE)
@@ -88,12 +89,11 @@ static char *sized(const char *before, struct oom_size size, const char *behind)
 static char *holder_effect(const struct oom *message, const struct oom_diagnosis *diagnosis)
 {
     (void)message;
-    if (diagnosis->cause != OOM_CAUSE_OTHERS)
+    struct oom_size held =
+        diagnosis->sure ? diagnosis->others : oom_size_add(diagnosis->others, diagnosis->unlisted);
+    if (diagnosis->cause != OOM_CAUSE_OTHERS || !held.valid || held.bytes == 0)
         return NULL;
-    return sized("frees up to ",
-                 diagnosis->sure ? diagnosis->others
-                                 : oom_size_add(diagnosis->others, diagnosis->unlisted),
-                 ": this request then fits");
+    return sized("frees up to ", held, ": this request then fits");
 }
 
 static char *cap_effect(const struct oom *message, const struct oom_diagnosis *diagnosis)
@@ -160,6 +160,11 @@ static const struct row {
      "a smaller buffer in memory of the host (shuffle, cache, prefetch): TensorFlow pins what it "
      "copies to the GPU",
      NULL, "less is pinned at a time", "shuffling is less thorough"},
+    {"raise_memlock", OF(OOM_CAUSE_PINNED), OF(OOM_NCCL),
+     "raise the limit on locked memory (ulimit -l unlimited; docker run --ulimit memlock=-1)", NULL,
+     "the network card can register its buffers", "none"},
+    {"unpin", OF(OOM_CAUSE_PINNED), LLAMA, "less memory of the host at a time", NULL,
+     "less is pinned at a time", "copies to the GPU are slower"},
     {"cut_tensor", PYTHON, ANY_FRAMEWORK,
      "process the data in pieces, or keep it in a smaller type (float32, sparse) or a "
      "memory-mapped file",
@@ -217,6 +222,9 @@ static const struct row {
     {"quantize_weights", UNKNOWN | CAPACITY | GIANT | KV_CACHE, LLAMA,
      "a file of fewer bits a weight (Q4_K_M), or a smaller model", NULL, "weights take less",
      "other rounding"},
+    {"larger_workspace", CAP, OF(OOM_TENSORRT),
+     "a larger workspace (--memPoolSize=workspace:..., set_memory_pool_limit)", NULL,
+     "the builder finds an algorithm", "more memory while the engine is built"},
     {"smaller_workspace", WORKSPACE, OF(OOM_TENSORRT),
      "a smaller workspace (--memPoolSize=workspace:..., set_memory_pool_limit)", NULL,
      "the builder skips algorithms that need more", "a slower algorithm may be chosen"},
@@ -254,13 +262,13 @@ static const struct row {
     {"shard_optimizer", OPTIMIZER, PYTORCH | CUDA,
      "shard the optimizer's state over the GPUs (ZeRO, FSDP), or train few weights (LoRA)", NULL,
      "each GPU holds its share", "more communication"},
+    {"smaller_weights", WEIGHTS, PYTORCH | CUDA,
+     "weights of 16, 8 or 4 bits, or the model split over several GPUs", NULL,
+     "half or a quarter of the memory", "other rounding"},
     {"cpu_offload", WEIGHTS, PYTORCH | CUDA,
      "keep weights on the host and move layers when they are needed (device_map='auto', "
      "enable_model_cpu_offload(), ZeRO-3 offload)",
      NULL, "the GPU holds some layers at a time", "slower: weights are copied"},
-    {"quantize_weights", WEIGHTS, PYTORCH | CUDA,
-     "weights of 16, 8 or 4 bits, or the model split over several GPUs", NULL,
-     "half or a quarter of the memory", "other rounding"},
     {"cut_tensor", GIANT | SINGLE, PYTORCH | CUDA | XLA | TENSORFLOW | MPS,
      "do this operation in pieces, or with a smaller input: one tensor is larger than the GPU",
      NULL, "each piece fits", "a change of the code"},
@@ -271,6 +279,10 @@ static const struct row {
     {"smaller_input", UNKNOWN | CAPACITY | PIECES | GROWTH, MPS,
      "a smaller input (picture, sequence, batch) or model", NULL, "activations shrink with it",
      "less detail"},
+    {"set_device_of_rank", OF(OOM_CAUSE_PLACEMENT), PYTORCH | CUDA,
+     "give each rank its own GPU: torch.cuda.set_device(local_rank) before anything else of CUDA, "
+     "and torch.load(..., map_location='cpu')",
+     NULL, "each rank has a GPU of its own", "none at run time; a change of the code"},
     {"leave_workers", ONLY_CONTEXTS, PYTORCH | CUDA, LEAVE_WORKERS, NULL,
      "each CUDA context less frees 0.3 to 1 GiB", "none at run time; a change of the code"},
     {"unpin", PINNED | PINNING, PYTORCH | CUDA, UNPIN, NULL,
@@ -320,14 +332,11 @@ static const struct row {
     {"smaller_batch",
      CAPACITY | GROWTH | CAP | PIECES | UNKNOWN | OF(OOM_CAUSE_EVALUATION) | LOGITS | ATTENTION |
          OF(OOM_CAUSE_IMPOSSIBLE) | GIANT,
-     TRAINS,
+     PYTORCH,
      "a smaller batch with gradient accumulation: half the batch size and twice the steps keep the "
      "effective batch",
      batch_effect, "activations shrink with the batch; weights and the optimiser's state do not",
      "more steps of less work: somewhat slower; batch norm sees smaller batches"},
-    {"smaller_batch", CAPACITY | GROWTH | PIECES | UNKNOWN | WORKSPACE, OTHER_TRAINS,
-     "a smaller batch, or a smaller input", NULL, "activations shrink with it",
-     "more steps of less work"},
     {"cut_tensor", CAPACITY | GROWTH | PIECES | UNKNOWN, RAPIDS | OF(OOM_NUMBA),
      "read and process the data in pieces, or let it spill to the host (managed memory)", NULL,
      "only a piece is on the GPU", "more calls of less work; spilling is slow"},
@@ -339,6 +348,19 @@ static const struct row {
      NULL, "cached blocks that hold no array are given back", "the next allocations are slower"},
     {"stop_holder", UNKNOWN, ANY_FRAMEWORK & ~(MPS | VLLM | SGLANG), STOP, holder_effect,
      "all that it holds becomes free", "the other program's work"},
+    {"smaller_batch_or_input", CAPACITY | GROWTH | PIECES | UNKNOWN | WORKSPACE | CAP,
+     OTHER_TRAINS | TENSORFLOW | XLA,
+     "a smaller batch, or a smaller input (resolution, length, crops)", NULL,
+     "activations shrink with it", "more steps of less work"},
+    {"lora", CAPACITY, LLM, "train few weights (LoRA, or QLoRA over weights of 4 bits)", NULL,
+     "gradients and the optimiser's state (12 bytes a weight with Adam) shrink to a hundredth",
+     "another training: results differ"},
+    {"shard_optimizer", CAPACITY, LLM,
+     "shard weights, gradients and the optimiser's state over the GPUs (ZeRO, FSDP), or keep them "
+     "on the host (offload)",
+     NULL, "each GPU holds its share", "more communication"},
+    {"shorter_sequence", CAPACITY, LLM, "shorter sequences", NULL,
+     "activations shrink with the length", "the model sees less context"},
     {"mixed_precision", CAPACITY | CAP | PIECES | UNKNOWN, PYTORCH,
      "mixed precision: torch.autocast with bfloat16, or float16 and a GradScaler", NULL,
      "activations take about half; weights and the optimiser's state stay",
@@ -403,6 +425,9 @@ static bool applies(const struct row *row, const struct oom *message,
     bool generates = framework & (PYTORCH | CUDA) && message->hints & OOM_HINT_INFERENCE;
     if (row->frameworks == INFERENCE)
         return generates && row->causes & needs_of(message, diagnosis);
+    if (row->frameworks == LLM)
+        return framework & PYTORCH && message->hints & OOM_HINT_LLM && !generates &&
+               row->causes & needs_of(message, diagnosis);
     if (generates && trains_only(row))
         return false;
     if (!(row->causes & needs_of(message, diagnosis)) || !(row->frameworks & framework))

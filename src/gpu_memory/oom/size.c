@@ -13,6 +13,7 @@ static const struct {
     uint64_t unit, least; /* of the least that people mean by it */
 } units[] = {
     {"bytes", 1, 1},
+    {"Bytes", 1, 1},
     {"KiB", UINT64_C(1) << 10, UINT64_C(1) << 10},
     {"MiB", UINT64_C(1) << 20, UINT64_C(1) << 20},
     {"GiB", UINT64_C(1) << 30, UINT64_C(1) << 30},

@@ -171,6 +171,12 @@ static const struct {
     {"in _expand_like", OOM_HINT_RESULTS, true},
     {"/vllm/", OOM_HINT_VLLM, false},
     {"sglang/", OOM_HINT_SGLANG, false},
+    {"/transformers/", OOM_HINT_LLM, false},
+    {"/trl/", OOM_HINT_LLM, false},
+    {"/peft/", OOM_HINT_LLM, false},
+    {"/deepspeed/", OOM_HINT_LLM, false},
+    {"/llamafactory/", OOM_HINT_LLM, false},
+    {"/axolotl/", OOM_HINT_LLM, false},
     {"omfy", OOM_HINT_INFERENCE, false},
     {"diffusers", OOM_HINT_INFERENCE, false},
     {"webui", OOM_HINT_INFERENCE, false},
@@ -202,7 +208,9 @@ static bool keeps_loss(struct words code)
         if (rest.text && (rest.length == 0 || rest.text[0] != '.'))
             return true;
     }
-    return false;
+    static const char sum[] = " + loss";
+    return code.length >= strlen(sum) &&
+           memcmp(code.text + code.length - strlen(sum), sum, strlen(sum)) == 0;
 }
 
 static void begin_traceback(struct traceback *traceback)

@@ -391,6 +391,12 @@ static void cases_of_their_own_have_their_cause_and_first_remedy(void **state)
          "bug_in_program"},
         {PYTORCH("1.00 GiB", "9.00 GiB", "12.00 GiB", "3.00 GiB", "0.10 GiB"), "impossible_figures",
          "smaller_batch"},
+        {"[rank3]: CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of "
+         "9.00 "
+         "GiB of which 0.10 GiB is free. Process 7 has 5.00 GiB memory in use. Including "
+         "non-PyTorch "
+         "memory, this process has 3.90 GiB memory in use.\n",
+         "rank_placement", "set_device_of_rank"},
         {FRAME("a.py", "validate", "y = model(x)") FULL, "no_grad_missing",
          "no_grad_in_evaluation"},
         {FRAME("a.py", "step", "loss = F.cross_entropy(x, y)") FULL, "logits", "chunked_loss"},
@@ -543,7 +549,7 @@ static void remedies_are_those_of_the_framework(void **state)
     } rows[] = {
         {"RuntimeError: CUDA error: out of memory\n", "smaller_pieces stop_holder"},
         {"RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 bytes.\n",
-         "smaller_batch mixed_precision activation_checkpointing"},
+         "smaller_batch_or_input mixed_precision activation_checkpointing"},
         {"Out of memory allocating 3,000,000,000 bytes (allocated so far: 2,000,000,000 bytes, "
          "limit set to: "
          "4,000,000,000 bytes).\n",
