@@ -23,7 +23,7 @@ enum {
     HOST_MAX = 200,     /* of the host: the kernel lists all processes in between */
     DUMP_MAX = 2000,    /* lines of TensorFlow's allocator between them */
     LATER_MAX = 12,     /* lines from a message to the traceback that belongs to it */
-    PAIRS = 65536,      /* of the first two bytes of a phrase */
+    BUCKETS = 1024,     /* of phrases, by their first two bytes */
 };
 
 enum escape { ESCAPE_NONE, ESCAPE_BEGUN, ESCAPE_CONTROL, ESCAPE_TITLE, ESCAPE_TITLE_END };
@@ -66,7 +66,8 @@ struct oom_finder {
     void *context;
     struct phrase phrases[OOM_PHRASES_MAX];
     size_t phrase_count;
-    uint8_t pairs[PAIRS / 8]; /* a bit for each pair of bytes that begins a phrase */
+    int16_t buckets[BUCKETS];      /* the first phrase of each; -1: none */
+    int16_t next[OOM_PHRASES_MAX]; /* in the order of the table */
     struct source *sources[SOURCES_MAX];
     size_t source_count;
     struct source *source; /* of the line that is being read; NULL: it begins */
@@ -97,9 +98,20 @@ static bool is_removed_blank(char c)
     return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\0';
 }
 
-static unsigned pair_at(const char *text)
+static unsigned bucket_of(const char *text)
 {
-    return (unsigned)(unsigned char)text[0] << 8 | (unsigned char)text[1];
+    return ((unsigned)(unsigned char)text[0] * 37 + (unsigned char)text[1]) % BUCKETS;
+}
+
+/* From the last on, so that an earlier phrase comes first. */
+static void fill_buckets(struct oom_finder *finder)
+{
+    memset(finder->buckets, -1, sizeof finder->buckets);
+    for (size_t i = finder->phrase_count; i-- > 0;) {
+        int16_t *bucket = &finder->buckets[bucket_of(finder->phrases[i].text)];
+        finder->next[i] = *bucket;
+        *bucket = (int16_t)i;
+    }
 }
 
 struct oom_finder *oom_finder_new(oom_found_fn *found, void *context)
@@ -114,8 +126,8 @@ struct oom_finder *oom_finder_new(oom_found_fn *found, void *context)
         for (const char *c = from->text; *c; c++)
             if (!is_removed_blank(*c))
                 phrase->text[phrase->length++] = *c;
-        finder->pairs[pair_at(phrase->text) / 8] |= (uint8_t)(1U << pair_at(phrase->text) % 8);
     }
+    fill_buckets(finder);
     return finder;
 }
 
@@ -225,6 +237,24 @@ static bool is_alone(const struct window *window, const struct hit *hit)
     return is_job || in_script || (first && window->ends && hit->end == window->length);
 }
 
+/* "2048to1024" */
+static bool falls_after(const struct window *window, size_t at)
+{
+    int64_t numbers[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        size_t digits = 0;
+        for (; at < window->length && digits < 9 && ascii_is_digit(window->text[at]);
+             at++, digits++)
+            numbers[i] = numbers[i] * 10 + (window->text[at] - '0');
+        if (digits == 0)
+            return false;
+        if (i == 0 && (window->length - at < 2 || memcmp(window->text + at, "to", 2) != 0))
+            return false;
+        at += i == 0 ? 2 : 0;
+    }
+    return numbers[1] < numbers[0];
+}
+
 /* Whether the words at the hit are a message of the row's, not a part of another text. */
 static bool is_message(const struct window *window, const struct hit *hit)
 {
@@ -232,6 +262,10 @@ static bool is_message(const struct window *window, const struct hit *hit)
     size_t lead = hit->begin < LEAD_MAX ? hit->begin : LEAD_MAX;
     const char *front = window->text + hit->begin - lead;
     if (row->flags & OOM_PHRASE_LINE && !is_alone(window, hit))
+        return false;
+    if (row->flags & OOM_PHRASE_FALLS && !falls_after(window, hit->end))
+        return false;
+    if (row->flags & OOM_PHRASE_PROSE && phrase_is_prose(window->raw, window->raw_length))
         return false;
     if (row->flags & OOM_PHRASE_END && !ends_line(window, hit->end))
         return false;
@@ -245,10 +279,9 @@ static struct hit find_hit(const struct oom_finder *finder, const struct window 
                            size_t from)
 {
     for (size_t i = from; i + 1 < window->length; i++) {
-        unsigned pair = pair_at(window->text + i);
-        if (!(finder->pairs[pair / 8] >> pair % 8 & 1U))
-            continue;
-        EACH (phrase, finder->phrases, finder->phrase_count) {
+        int16_t next = finder->buckets[bucket_of(window->text + i)];
+        for (; next >= 0; next = finder->next[next]) {
+            const struct phrase *phrase = &finder->phrases[next];
             struct hit hit = {i, i + phrase->length, phrase->row};
             if (hit.end <= window->length && hit.end > window->tail &&
                 memcmp(window->text + i, phrase->text, phrase->length) == 0 &&
@@ -427,7 +460,10 @@ static void keep_tail(struct source *source, const struct window *window, size_t
 static void note_later(struct source *source, uint64_t line, int64_t epoch, const char *raw,
                        size_t length)
 {
-    static const char *const skipped[] = {"kipping batch", "kipping this batch"};
+    static const char *const skipped[] = {
+        "kipping batch",      "kipping this batch",     "kipping sample",       "etrying",
+        "educing batch size", "educing the batch size", "ecreasing batch size", "alling back to",
+        "rying again with",   "ry again with"};
     struct oom *message = &source->message;
     if (message->went_on_batch == 0 && !message->went_on)
         message->went_on_batch = line_batch(raw, length);

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 enum { LINE_DIGITS_MAX = 9 };
 
@@ -107,6 +108,61 @@ bool phrase_is_advice(const char *bytes, size_t length, size_t begin, size_t end
     static const char *const requested[] = {"allocat"};
     return phrase_may_hold(bytes, begin, advice, sizeof advice / sizeof *advice) &&
            !phrase_may_hold(bytes + end, length - end, requested, 1);
+}
+
+/* Of sentences, which no framework's message has so many of. */
+static size_t count_words(const char *raw, size_t length)
+{
+    static const char *const words[] = {"the",  "you",    "your", "may",  "might", "can", "could",
+                                        "when", "should", "if",   "or",   "we",    "I",   "this",
+                                        "that", "it",     "is",   "are",  "a",     "an",  "my",
+                                        "how",  "get",    "got",  "with", "for"};
+    size_t count = 0;
+    for (size_t i = 0; i < length;) {
+        size_t end = i;
+        while (end < length && isalpha((unsigned char)raw[end]))
+            end++;
+        EACH_OF (word, words)
+            count += end - i == strlen(*word) && strncasecmp(raw + i, *word, end - i) == 0;
+        i = end + 1;
+    }
+    return count;
+}
+
+/* A comment or a statement. */
+static bool is_source_code(const char *line, size_t length)
+{
+    static const char *const begins[] = {
+        "# ",     "##",     "//",    "/*",     "* ",      "return ", "raise ", "assert",
+        "print(", "printf", "echo ", "throw ", "#define", "export ", "def ",   "case "};
+    EACH_OF (begin, begins)
+        if (length >= strlen(*begin) && memcmp(line, *begin, strlen(*begin)) == 0)
+            return true;
+    return false;
+}
+
+enum { SENTENCE_WORDS = 3 };
+
+bool phrase_is_prose(const char *raw, size_t length)
+{
+    static const char *const messages[] = {"llocat", "rror:", "ERROR", "xception:"};
+    static const char *const kinds[] = {"memory error", "memory issue", "memory problem",
+                                        "memory exception"};
+    size_t begin = 0;
+    while (begin < length && raw[begin] == ' ')
+        begin++;
+    while (length > begin && (raw[length - 1] == ' ' || raw[length - 1] == '\t'))
+        length--;
+    if (begin == length)
+        return false;
+    if (is_source_code(raw + begin, length - begin))
+        return true;
+    if (phrase_may_hold(raw, length, messages, 4))
+        return false;
+    bool is_table = raw[begin] == '|' && raw[length - 1] == '|' && length - begin > 1;
+    bool is_statement = raw[length - 1] == ';' || raw[length - 1] == '{' || raw[length - 1] == '\\';
+    return raw[begin] == '#' || is_table || is_statement ||
+           phrase_may_hold(raw, length, kinds, 4) || count_words(raw, length) >= SENTENCE_WORDS;
 }
 
 static bool is_harmless(const char *line, size_t length)

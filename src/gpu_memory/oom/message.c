@@ -441,7 +441,12 @@ bool message_end(const char *squeezed, size_t length, struct oom *out)
     /* Autotuning tries kernels that do not fit. */
     if (find_after(words, "Ignoringthischoice").text)
         out->went_on = true;
-    return !find_after(words, "callerindicatesthatthisisnotafailure").text;
+    /* TensorFlow tries a faster algorithm, and takes another. */
+    if (find_after(words, "callerindicatesthatthisisnotafailure").text) {
+        out->went_on = true;
+        out->cause = OOM_CAUSE_WORKSPACE;
+    }
+    return true;
 }
 
 void message_stats_read(struct message_stats *stats, uint64_t line, const char *raw, size_t length)

@@ -106,11 +106,13 @@ struct oom_phrase {
     const char *front; /* without blanks: in the same line before it; NULL: anything */
 };
 enum {
-    OOM_PHRASE_LEAD = 1,   /* figures stand in front of it */
-    OOM_PHRASE_LINE = 2,   /* nothing else is in the line */
-    OOM_PHRASE_END = 4,    /* the line ends behind it, or behind a number */
-    OOM_PHRASE_MORE = 8,   /* belongs to an earlier message of the same framework */
-    OOM_PHRASE_CAUGHT = 16 /* the program says itself that it goes on */
+    OOM_PHRASE_LEAD = 1,    /* figures stand in front of it */
+    OOM_PHRASE_LINE = 2,    /* nothing else is in the line */
+    OOM_PHRASE_END = 4,     /* the line ends behind it, or behind a number */
+    OOM_PHRASE_MORE = 8,    /* belongs to an earlier message of the same framework */
+    OOM_PHRASE_CAUGHT = 16, /* the program says itself that it goes on */
+    OOM_PHRASE_PROSE = 32,  /* people write so as well */
+    OOM_PHRASE_FALLS = 64   /* "2048 to 1024" follows, the second number being the smaller */
 };
 enum { OOM_PHRASES_MAX = 240 };
 extern const struct oom_phrase oom_phrases[]; /* ends with NULL */

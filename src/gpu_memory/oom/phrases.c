@@ -11,15 +11,16 @@
 #define END     OOM_PHRASE_END
 #define MORE    OOM_PHRASE_MORE
 #define CAUGHT  OOM_PHRASE_CAUGHT
+#define PROSE   OOM_PHRASE_PROSE
 #define ROW(text, framework, kind, cause, flags)                    \
     {                                                               \
         text, OOM_##framework, kind, OOM_CAUSE_##cause, flags, NULL \
     }
 
 const struct oom_phrase oom_phrases[] = {
-    ROW("CUDA out of memory", PYTORCH, GPU, UNKNOWN, 0),
-    ROW("HIP out of memory", PYTORCH, GPU, UNKNOWN, 0),
-    ROW("XPU out of memory", PYTORCH, GPU, UNKNOWN, 0),
+    ROW("CUDA out of memory", PYTORCH, GPU, UNKNOWN, PROSE),
+    ROW("HIP out of memory", PYTORCH, GPU, UNKNOWN, PROSE),
+    ROW("XPU out of memory", PYTORCH, GPU, UNKNOWN, PROSE),
     ROW("out of memory. Tried to allocate", PYTORCH, GPU, UNKNOWN, 0),
     /* cudaMallocAsync's back end, with and without its figures */
     ROW("would exceed allowed memory. (out of memory)", PYTORCH, GPU, UNKNOWN, 0),
@@ -39,7 +40,7 @@ const struct oom_phrase oom_phrases[] = {
     ROW("Out of memory while trying to allocate", XLA, GPU, UNKNOWN, 0),
     ROW("Failed to allocate request for", XLA, GPU, UNKNOWN, 0),
     ROW("Ran out of memory in memory space", XLA, GPU, UNKNOWN, 0), /* TPU */
-    ROW("Dst tensor is not initialized", TENSORFLOW, GPU, UNKNOWN, 0),
+    ROW("Dst tensor is not initialized", TENSORFLOW, GPU, UNKNOWN, PROSE),
     ROW("Out of memory allocating", CUPY, GPU, UNKNOWN, 0),
     ROW("out of memory to allocate", CUPY, GPU, UNKNOWN, 0), /* CuPy below 8 */
 
@@ -52,13 +53,13 @@ const struct oom_phrase oom_phrases[] = {
     ROW("create cudnn handle: CUDNN_STATUS_ALLOC_FAILED", TENSORFLOW, GPU, OTHERS, MORE),
     ROW("create cublas handle: CUBLAS_STATUS_ALLOC_FAILED", TENSORFLOW, GPU, OTHERS, MORE),
 
-    ROW("No available memory for the cache blocks", VLLM, GPU, KV_CACHE, MORE),
+    ROW("No available memory for the cache blocks", VLLM, GPU, KV_CACHE, MORE | PROSE),
     ROW("tokens that can be stored in KV cache", VLLM, GPU, KV_CACHE, MORE | LEAD),
     ROW("To serve at least one request with the model", VLLM, GPU, KV_CACHE, MORE),
     ROW("on startup is less than desired GPU memory", VLLM, GPU, OTHERS, LEAD | MORE),
     {"because there is not enough KV cache space", OOM_VLLM, GPU, OOM_CAUSE_KV_CACHE, MORE | CAUGHT,
      NULL},
-    ROW("KV cache pool is full. Retract requests", SGLANG, GPU, KV_CACHE, MORE | CAUGHT),
+    ROW("KV cache pool is full. Retract requests", SGLANG, GPU, KV_CACHE, MORE | CAUGHT | PROSE),
     ROW("The memory capacity is unbalanced. Some GPUs", SGLANG, GPU, OTHERS, MORE),
     ROW("Not enough memory. Please try to increase", SGLANG, GPU, KV_CACHE, MORE),
     ROW("out of memory. Try to lower your batch size", SGLANG, GPU, KV_CACHE, MORE),
@@ -88,7 +89,7 @@ const struct oom_phrase oom_phrases[] = {
     ROW(": 2 (out of memory)", TENSORRT, GPU, WORKSPACE, MORE),
     ROW("Cuda Runtime (out of memory)", TENSORRT, GPU, WORKSPACE, MORE),
     ROW("ry increasing the workspace size", TENSORRT, GPU, CAP, 0),
-    ROW("Error Code 2: OutOfMemory", TENSORRT, GPU, WORKSPACE, MORE),
+    ROW("Error Code 2: OutOfMemory", TENSORRT, GPU, WORKSPACE, MORE | PROSE),
     ROW("Requested amount of GPU memory", TENSORRT, GPU, WORKSPACE, MORE | CAUGHT),
     ROW("Device memory is insufficient to use tactic", TENSORRT, GPU, WORKSPACE,
         LEAD | MORE | CAUGHT),
@@ -102,7 +103,7 @@ const struct oom_phrase oom_phrases[] = {
     ROW("Error while creating shared memory segment", NCCL, HOST, SHM, 0),
     ROW("Call to ibv_reg_mr failed", NCCL, HOST, PINNED, 0),
     ROW("NCCL WARN Failed to CUDA calloc", NCCL, GPU, NCCL, MORE),
-    ROW("RMM_ERROR_OUT_OF_MEMORY", RAPIDS, GPU, UNKNOWN, MORE),
+    ROW("RMM_ERROR_OUT_OF_MEMORY", RAPIDS, GPU, UNKNOWN, MORE | PROSE),
     ROW("std::bad_alloc: CUDA error at", RAPIDS, GPU, UNKNOWN, 0),
     ROW("std::bad_alloc: out_of_memory", RAPIDS, GPU, UNKNOWN, 0),
     ROW("Maximum pool size exceeded", RAPIDS, GPU, UNKNOWN, MORE),
@@ -111,35 +112,36 @@ const struct oom_phrase oom_phrases[] = {
     ROW("cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY", NUMBA, GPU, UNKNOWN, 0),
     ROW("cuMemAlloc failed: out of memory", NUMBA, GPU, UNKNOWN, 0), /* PyCUDA */
     ROW("out of resource: triton_", TRITON, CHIP, ON_CHIP, 0),
-    ROW("out of resource: shared memory", TRITON, CHIP, ON_CHIP, 0),
+    ROW("out of resource: shared memory", TRITON, CHIP, ON_CHIP, PROSE),
     ROW("uses too much shared data", TRITON, CHIP, ON_CHIP, 0), /* ptxas */
 
-    ROW("CUDA error: out of memory", CUDA, GPU, UNKNOWN, LEAD),
-    ROW("CUDA driver error: out of memory", CUDA, GPU, UNKNOWN, LEAD),
-    ROW("HIP error: out of memory", CUDA, GPU, UNKNOWN, LEAD),
+    ROW("CUDA error: out of memory", CUDA, GPU, UNKNOWN, LEAD | PROSE),
+    ROW("CUDA driver error: out of memory", CUDA, GPU, UNKNOWN, LEAD | PROSE),
+    ROW("HIP error: out of memory", CUDA, GPU, UNKNOWN, LEAD | PROSE),
     /* PyTorch below 1.0: 2 is cudaErrorMemoryAllocation */
-    ROW("cuda runtime error (2)", CUDA, GPU, UNKNOWN, LEAD),
-    ROW("CUDA_ERROR_OUT_OF_MEMORY", CUDA, GPU, UNKNOWN, LEAD),
-    ROW("cudaErrorMemoryAllocation", CUDA, GPU, UNKNOWN, LEAD),
-    ROW("hipErrorOutOfMemory", CUDA, GPU, UNKNOWN, LEAD),
-    ROW("CUBLAS_STATUS_ALLOC_FAILED", CUDA, GPU, UNKNOWN, LEAD),
-    ROW("CUDNN_STATUS_ALLOC_FAILED", CUDA, GPU, UNKNOWN, LEAD),
-    ROW("CUSOLVER_STATUS_ALLOC_FAILED", CUDA, GPU, UNKNOWN, LEAD),
-    ROW("CUSPARSE_STATUS_ALLOC_FAILED", CUDA, GPU, UNKNOWN, LEAD),
-    ROW("CUFFT_ALLOC_FAILED", CUDA, GPU, UNKNOWN, LEAD),
-    ROW("CURAND_STATUS_ALLOCATION_FAILED", CUDA, GPU, UNKNOWN, LEAD),
-    ROW("hipErrorMemoryAllocation", CUDA, GPU, UNKNOWN, LEAD),
+    ROW("cuda runtime error (2)", CUDA, GPU, UNKNOWN, LEAD | PROSE),
+    ROW("CUDA_ERROR_OUT_OF_MEMORY", CUDA, GPU, UNKNOWN, LEAD | PROSE),
+    ROW("cudaErrorMemoryAllocation", CUDA, GPU, UNKNOWN, LEAD | PROSE),
+    ROW("hipErrorOutOfMemory", CUDA, GPU, UNKNOWN, LEAD | PROSE),
+    ROW("CUBLAS_STATUS_ALLOC_FAILED", CUDA, GPU, UNKNOWN, LEAD | PROSE),
+    ROW("CUDNN_STATUS_ALLOC_FAILED", CUDA, GPU, UNKNOWN, LEAD | PROSE),
+    ROW("CUSOLVER_STATUS_ALLOC_FAILED", CUDA, GPU, UNKNOWN, LEAD | PROSE),
+    ROW("CUSPARSE_STATUS_ALLOC_FAILED", CUDA, GPU, UNKNOWN, LEAD | PROSE),
+    ROW("CUFFT_ALLOC_FAILED", CUDA, GPU, UNKNOWN, LEAD | PROSE),
+    ROW("CURAND_STATUS_ALLOCATION_FAILED", CUDA, GPU, UNKNOWN, LEAD | PROSE),
+    ROW("hipErrorMemoryAllocation", CUDA, GPU, UNKNOWN, LEAD | PROSE),
     ROW("GPUassert: out of memory", CUDA, GPU, UNKNOWN, 0),
     ROW("CUresult error result=2 file", CUDA, GPU, UNKNOWN, 0),
     ROW("error: out of memory", CUDA, GPU, UNKNOWN, LINE),
 
     /* Programs that catch it and say so: fairseq, ComfyUI, OpenNMT, Lightning. */
-    ROW("ran out of memory on GPU", PYTORCH, GPU, UNKNOWN, CAUGHT),
+    ROW("ran out of memory on GPU", PYTORCH, GPU, UNKNOWN, CAUGHT | PROSE),
     ROW("Ran out of memory when regular VAE", PYTORCH, GPU, UNKNOWN, CAUGHT),
     ROW("cuda OOM - batch removed", PYTORCH, GPU, UNKNOWN, CAUGHT),
     ROW("OOM in all workers, skipping update", PYTORCH, GPU, UNKNOWN, CAUGHT),
     ROW("to CPU due to CUDA OOM", PYTORCH, GPU, UNKNOWN, CAUGHT),
     ROW("in TaskAlignedAssigner, using CPU", PYTORCH, GPU, UNKNOWN, CAUGHT),
+    ROW("Adjust batch size from", PYTORCH, GPU, UNKNOWN, CAUGHT | OOM_PHRASE_FALLS), /* DeePMD */
     ROW("failed, trying batch size", PYTORCH, GPU, UNKNOWN, CAUGHT),
 
     /* The kernel, shells (bash in other languages too) and launchers. */
@@ -155,7 +157,7 @@ const struct oom_phrase oom_phrases[] = {
     ROW("Get\xc3\xb6tet", SYSTEM, HOST, HOST_KILLED, LINE),
     ROW("\xe5\xb7\xb2\xe6\x9d\x80\xe6\xad\xbb", SYSTEM, HOST, HOST_KILLED, LINE), /* Chinese */
     ROW("zsh: killed ", SYSTEM, HOST, HOST_KILLED, 0),
-    ROW("invoked oom-killer", SYSTEM, HOST, HOST_KILLED, 0),
+    ROW("invoked oom-killer", SYSTEM, HOST, HOST_KILLED, PROSE),
     ROW("killed by the OOM killer", SYSTEM, HOST, HOST_KILLED, 0), /* systemd */
     ROW("with result 'oom-kill'", SYSTEM, HOST, HOST_KILLED, 0),
     ROW("due to memory pressure for", SYSTEM, HOST, HOST_KILLED, 0), /* systemd-oomd */
@@ -166,17 +168,17 @@ const struct oom_phrase oom_phrases[] = {
     ROW("memory budget. Restarting", PYTHON, HOST, HOST_KILLED, 0),                    /* dask */
     ROW("crashed after using all available RAM", SYSTEM, HOST, HOST_KILLED, 0),        /* Colab */
     ROW("tried to allocate more memory than is available", SYSTEM, HOST, HOST_KILLED, 0),
-    ROW("exited with code 137", SYSTEM, HOST, HOST_KILLED, 0),
-    ROW("exit code: 137", SYSTEM, HOST, HOST_KILLED, 0),
-    ROW("exit code 137", SYSTEM, HOST, HOST_KILLED, 0),
-    ROW("exit code (137)", SYSTEM, HOST, HOST_KILLED, 0),
-    ROW("exit status 137", SYSTEM, HOST, HOST_KILLED, 0),
+    ROW("exited with code 137", SYSTEM, HOST, HOST_KILLED, PROSE),
+    ROW("exit code: 137", SYSTEM, HOST, HOST_KILLED, PROSE),
+    ROW("exit code 137", SYSTEM, HOST, HOST_KILLED, PROSE),
+    ROW("exit code (137)", SYSTEM, HOST, HOST_KILLED, PROSE),
+    ROW("exit status 137", SYSTEM, HOST, HOST_KILLED, PROSE),
     ROW("exitcode: -9", SYSTEM, HOST, HOST_KILLED, 0),
     ROW("Signal 9 (SIGKILL) received by PID", SYSTEM, HOST, HOST_KILLED, 0),
     ROW("exits with return code = -9", SYSTEM, HOST, HOST_KILLED, 0), /* DeepSpeed */
     ROW("died with <Signals.SIGKILL: 9>", SYSTEM, HOST, HOST_KILLED, 0),
-    ROW("oom-kill event", SLURM, HOST, HOST_LIMIT, 0),
-    ROW("oom_kill event", SLURM, HOST, HOST_LIMIT, 0),
+    ROW("oom-kill event", SLURM, HOST, HOST_LIMIT, PROSE),
+    ROW("oom_kill event", SLURM, HOST, HOST_LIMIT, PROSE),
     ROW("xceeded job memory limit", SLURM, HOST, HOST_LIMIT, 0),
     ROW("exceeded memory limit (", SLURM, HOST, HOST_LIMIT, 0),
     ROW("OUT_OF_MEMORY (exit code", SLURM, HOST, HOST_LIMIT, 0),
@@ -185,12 +187,12 @@ const struct oom_phrase oom_phrases[] = {
     ROW("killed by YARN for exceeding", SYSTEM, HOST, HOST_LIMIT, 0),
     ROW("cgroup out-of-memory handler", SLURM, HOST, HOST_LIMIT, 0),
     {": Out Of Memory", OOM_SLURM, HOST, OOM_CAUSE_HOST_LIMIT, END, "srun:error"},
-    ROW("OOMKilled", KUBERNETES, HOST, HOST_LIMIT, END),
+    ROW("OOMKilled", KUBERNETES, HOST, HOST_LIMIT, END | PROSE),
     {"OOMKilled", OOM_KUBERNETES, HOST, OOM_CAUSE_HOST_LIMIT, 0, "eason:"},
     {"OOMKilled", OOM_KUBERNETES, HOST, OOM_CAUSE_HOST_LIMIT, 0, "0/1"},
     ROW("\"reason\":\"OOMKilled\"", KUBERNETES, HOST, HOST_LIMIT, 0),
     ROW("The node was low on resource: memory", KUBERNETES, HOST, HOST_KILLED, 0),
-    ROW("due to the node running low on memory", RAY, HOST, HOST_KILLED, 0),
+    ROW("due to the node running low on memory", RAY, HOST, HOST_KILLED, PROSE),
     ROW("killed due to memory pressure (OOM)", RAY, HOST, HOST_KILLED, 0),
     ROW("ObjectStoreFullError", RAY, HOST, HOST_CAPACITY, 0),
     ROW("Bus error", SYSTEM, HOST, SHM, LINE),
@@ -201,8 +203,8 @@ const struct oom_phrase oom_phrases[] = {
     ROW("bus error encountered in worker", PYTORCH, HOST, SHM, 0),
     ROW("is killed by signal: Bus error", PYTORCH, HOST, SHM, 0),
     ROW("is killed by signal: Killed", PYTORCH, HOST, WORKER, 0),
-    ROW("DefaultCPUAllocator: can't allocate memory", PYTORCH, HOST, HOST_CAPACITY, 0),
-    ROW("DefaultCPUAllocator: not enough memory", PYTORCH, HOST, HOST_CAPACITY, 0),
+    ROW("DefaultCPUAllocator: can't allocate memory", PYTORCH, HOST, HOST_CAPACITY, PROSE),
+    ROW("DefaultCPUAllocator: not enough memory", PYTORCH, HOST, HOST_CAPACITY, PROSE),
     ROW("not enough memory: you tried to allocate", PYTORCH, HOST, HOST_CAPACITY, 0),
     ROW("posix_memalign(&data, gAlignment, nbytes)", PYTORCH, HOST, HOST_CAPACITY, 0),
     ROW("[WinError 1455]", SYSTEM, HOST, HOST_CAPACITY, 0),
@@ -224,10 +226,10 @@ const struct oom_phrase oom_phrases[] = {
     ROW("xrealloc: cannot allocate", SYSTEM, HOST, HOST_CAPACITY, 0),
     ROW("xmalloc: cannot allocate", SYSTEM, HOST, HOST_CAPACITY, 0),
     ROW("what(): std::bad_alloc", SYSTEM, HOST, HOST_CAPACITY, LINE),
-    ROW("java.lang.OutOfMemoryError", MACHINE, HOST, CAP, 0),
-    ROW("JavaScript heap out of memory", MACHINE, HOST, CAP, 0),
-    ROW("No space left on device", SYSTEM, HOST, DISK, 0),
-    ROW("Disk quota exceeded", SYSTEM, HOST, DISK, 0),
+    ROW("java.lang.OutOfMemoryError", MACHINE, HOST, CAP, PROSE),
+    ROW("JavaScript heap out of memory", MACHINE, HOST, CAP, PROSE),
+    ROW("No space left on device", SYSTEM, HOST, DISK, PROSE),
+    ROW("Disk quota exceeded", SYSTEM, HOST, DISK, PROSE),
     ROW("[WinError 112]", SYSTEM, HOST, DISK, 0),
     ROW("kind: StorageFull", SYSTEM, HOST, DISK, 0), /* safetensors */
     ROW("database or disk is full", SYSTEM, HOST, DISK, 0),

@@ -224,8 +224,11 @@ static void begin_traceback(struct traceback *traceback)
 
 void traceback_read(struct traceback *traceback, uint64_t line, const char *raw, size_t length)
 {
+    static const char *const signs[] = {"raceback (", "File ", "exception", "<ipython-input-"};
     struct words words = {raw, length};
-    if (has_text(words, "C++ Traceback"))
+    bool is_frame = phrase_may_hold(raw, length, signs, sizeof signs / sizeof *signs);
+    bool follows = traceback->line > 0 && line - traceback->line <= INNERMOST_FRAMES;
+    if ((!is_frame && !follows) || has_text(words, "C++ Traceback"))
         return;
     if (has_text(words, "raceback (most recent call last)")) {
         /* of a worker, whose exception was raised again */
@@ -238,7 +241,7 @@ void traceback_read(struct traceback *traceback, uint64_t line, const char *raw,
     } else if (read_python_frame(traceback, words) || read_ipython_frame(traceback, words)) {
         traceback->line = line;
         note_operations(traceback, words);
-    } else if (traceback->line > 0 && line - traceback->line <= INNERMOST_FRAMES) {
+    } else if (follows) {
         note_operations(traceback, words);
         if (traceback->is_own && line == traceback->line + 1 && keeps_loss(words))
             traceback->whole |= OOM_HINT_KEPT_LOSS;

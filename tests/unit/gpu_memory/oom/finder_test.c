@@ -591,11 +591,41 @@ static void words_far_behind_belong_to_no_message(void **state)
 static void what_is_no_failure_is_no_message(void **state)
 {
     (void)state;
-    struct oom_list *list = parse("    if \"CUDA out of memory\" in str(e):\nAllocator (GPU_0_bfc) "
-                                  "ran out of memory trying to allocate 2.19GiB "
-                                  "with freed_by_count=0. The caller indicates that this is not a "
-                                  "failure, but this may mean that\nout of memory\n");
+    struct oom_list *list = parse(
+        "    if \"CUDA out of memory\" in str(e):\nout of memory\n## CUDA out of memory\n| CUDA "
+        "out of memory | a smaller batch |\nI got CUDA out of memory, is there a way to see "
+        "it?\nDeePMD: Adjust batch size from 1024 to 2048\nthe pod may end with exit code "
+        "137 if the limit is low\n");
     assert_int_equal(list->found, 0);
+    oom_list_fini(list);
+    test_free(list);
+}
+
+/* The program says itself that it goes on. */
+static void what_was_caught_says_so(void **state)
+{
+    (void)state;
+    static const char *const logs[] = {
+        "Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.19GiB with freed_by_count=0. "
+        "The caller indicates that this is not a failure, but this may mean that\n",
+        "DEEPMD INFO    Adjust batch size from 2048 to 1024\n",
+        "Batch size 16 failed, trying batch size 12\n",
+        "| WARNING: ran out of memory on GPU #2, skipping batch\n",
+        "RuntimeError: CUDA out of memory. Tried to allocate 1.50 GiB\n Skipping batch\n",
+        "Tactic Device request: 538MB Available: 166MB. Device memory is insufficient to use "
+        "tactic.\n",
+    };
+    EACH_OF (log, logs) {
+        struct oom_list *list = parse(*log);
+        if (list->found != 1 || !list->items[0].went_on)
+            fail_msg("%s: not caught", *log);
+        oom_list_fini(list);
+        test_free(list);
+    }
+    /* It did not. */
+    struct oom_list *list = parse("RuntimeError: CUDA out of memory. Tried to allocate 1.50 GiB\n "
+                                  "Skipping batch\nTraceback (most recent call last):\n");
+    assert_false(list->items[0].went_on);
     oom_list_fini(list);
     test_free(list);
 }
@@ -811,6 +841,7 @@ UNIT_TESTS(void)
         cmocka_unit_test(the_same_message_again_counts_as_a_repeat),
         cmocka_unit_test(words_far_behind_belong_to_no_message),
         cmocka_unit_test(what_is_no_failure_is_no_message),
+        cmocka_unit_test(what_was_caught_says_so),
         cmocka_unit_test(a_size_has_the_bounds_of_its_rounding),
         cmocka_unit_test(a_message_deep_in_a_line_of_a_megabyte_is_found),
         cmocka_unit_test(real_messages_are_read),
