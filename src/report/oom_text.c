@@ -348,7 +348,7 @@ static void add_message_head(const struct oom_log *log, const struct oom *messag
     text_add_char(out, '\n');
 }
 
-static void add_place(const struct oom_place *place, size_t width, struct text *out)
+static void add_traceback_place(const struct oom_place *place, size_t width, struct text *out)
 {
     AUTO_FREE char *line =
         place->line < 0 ? mem_strdup("") : mem_printf(":%lld", (long long)place->line);
@@ -378,7 +378,7 @@ static void add_message(const struct oom_log *log, const struct oom *message, si
     if (out->length > before)
         text_add_char(out, '\n');
     if (message->place.file[0])
-        add_place(&message->place, width, out);
+        add_traceback_place(&message->place, width, out);
     bool sure = diagnosis.sure || diagnosis.cause == OOM_CAUSE_UNKNOWN;
     AUTO_FREE char *cause =
         mem_printf("%s%s", oom_cause_text(diagnosis.cause), sure ? "" : " (probably)");

@@ -26,79 +26,6 @@ static const double LEVEL_BYTES = 64.0 * 1048576;
 /* A segment's least size for tensors above 1 MiB. */
 #define SMALL_SEGMENT (UINT64_C(20) << 20)
 
-const char *oom_cause_name(enum oom_cause cause)
-{
-    static const char *const names[OOM_CAUSES] = {
-        "unknown",
-        "held_by_others",
-        "fragmentation",
-        "growth",
-        "capacity",
-        "cap",
-        "pinned_memory",
-        "giant_request",
-        "bug_size",
-        "free_above_request",
-        "impossible_figures",
-        "single_allocation_limit",
-        "kv_cache",
-        "workspace",
-        "nccl",
-        "rank_placement",
-        "shared_memory",
-        "no_grad_missing",
-        "results_kept",
-        "logits",
-        "attention",
-        "optimizer_state",
-        "weights",
-        "checkpoint_loading",
-        "disk_full",
-        "host_killed",
-        "loader_worker",
-        "host_cgroup",
-        "shm",
-        "host_capacity",
-        "python_memory",
-    };
-    return names[cause];
-}
-
-const char *oom_cause_text(enum oom_cause cause)
-{
-    static const char *const texts[OOM_CAUSES] = {
-        "unknown: the message does not say enough",        "other processes hold the memory",
-        "fragmentation: memory was there, in pieces",      "growth: memory in use grew steadily",
-        "capacity: the training needs more than there is", "a cap forbade it, not the GPU",
-        "pinned memory: the host could not provide it",
-        "one request is larger than the GPU: no setting helps",
-        "the size asked for is an error of the program",
-        "not memory: more was free than was asked for",
-        "the figures contradict each other",
-        "one allocation is larger than the driver allows",
-        "the cache of keys and values does not fit",
-        "scratch memory of a library does not fit",
-        "buffers of NCCL do not fit",
-        "several ranks use one GPU",
-        "a kernel asks for more on-chip shared memory than there is",
-        "evaluation keeps what only training needs",
-        "outputs of all batches are kept on the GPU",
-        "logits: batch x length x vocabulary",
-        "attention: a matrix of length x length",
-        "the optimizer's state does not fit",
-        "the model's weights do not fit",
-        "a checkpoint is loaded to the GPU beside the model",
-        "not the GPU: a disk is full",
-        "not the GPU: killed, as the kernel does when memory runs out",
-        "not the GPU: a worker of the data loader was killed",
-        "not the GPU: the memory limit of the job, container or pod",
-        "not the GPU: /dev/shm is too small",
-        "not the GPU: the machine has no memory left for this request",
-        "not the GPU: an array is larger than the machine's memory",
-    };
-    return texts[cause];
-}
-
 enum oom_setting oom_expandable(const char *conf)
 {
     static const char name[] = "expandable_segments";
@@ -244,60 +171,10 @@ static bool judge_cap(const struct oom *message, struct oom_diagnosis *out)
     return true;
 }
 
-/* Sentences for causes that words or a traceback show. */
-static const char *const explanations[OOM_CAUSES] = {
-    [OOM_CAUSE_OTHERS] = "The driver refused memory that this program takes at its start: what "
-                         "other processes hold is the usual reason.",
-    [OOM_CAUSE_CAP] = "The program's own limit was reached, not that of the machine.",
-    [OOM_CAUSE_PINNED] = "The driver could not pin memory of the host, and reports that as an "
-                         "out-of-memory of CUDA.",
-    [OOM_CAUSE_PROGRAM] = "No machine has that much: a dimension, an index or a length is wrong, "
-                          "or data that another process sent is damaged.",
-    [OOM_CAUSE_SINGLE] = "The sum of memory is not the limit: the driver refuses single "
-                         "allocations of this size.",
-    [OOM_CAUSE_KV_CACHE] = "Weights and work space leave too little for the keys and values of a "
-                           "request of the longest length.",
-    [OOM_CAUSE_WORKSPACE] = "The library asked for scratch memory besides weights and activations.",
-    [OOM_CAUSE_NCCL] = "NCCL allocates outside the framework's allocator, from what the framework "
-                       "has left free.",
-    [OOM_CAUSE_PLACEMENT] = "A rank other than 0 uses GPU 0, where other processes are: the usual "
-                            "reason is a rank that sets no device.",
-    [OOM_CAUSE_ON_CHIP] =
-        "The GPU's memory is not full: the kernel's tiles need more shared memory "
-        "of a multiprocessor than this GPU has.",
-    [OOM_CAUSE_EVALUATION] =
-        "The traceback passes through evaluation: without torch.no_grad() each "
-        "batch keeps its activations, which training frees in backward.",
-    [OOM_CAUSE_RESULTS] =
-        "The traceback ends where outputs are joined to those of earlier batches.",
-    [OOM_CAUSE_LOGITS] = "The traceback ends at the logits or their loss: batch x length x "
-                         "vocabulary numbers, often copied to 32 bits.",
-    [OOM_CAUSE_ATTENTION] = "The traceback ends in attention that makes the matrix of scores: "
-                            "it grows with the square of the length.",
-    [OOM_CAUSE_OPTIMIZER] = "The traceback ends in the optimizer: Adam keeps two numbers for each "
-                            "weight, allocated at the first step.",
-    [OOM_CAUSE_WEIGHTS] =
-        "The traceback ends where weights are moved to the GPU: no batch had been "
-        "there yet.",
-    [OOM_CAUSE_LOADING] = "The traceback ends where a checkpoint is loaded: without map_location "
-                          "its tensors go to the GPU they were saved from.",
-    [OOM_CAUSE_GROWTH] =
-        "The traceback's own line keeps the loss with its graph from step to step.",
-    [OOM_CAUSE_DISK] = "No space was left where the program wrote.",
-    [OOM_CAUSE_HOST_KILLED] = "Signal 9 ended the process. 'dmesg' and 'journalctl -k' name the "
-                              "kernel's OOM killer if it sent it.",
-    [OOM_CAUSE_WORKER] = "Each worker holds its own copy of what the dataset touches.",
-    [OOM_CAUSE_HOST_LIMIT] = "The kernel ended a process because its group reached its limit; the "
-                             "machine itself may have more.",
-    [OOM_CAUSE_SHM] = "Workers hand batches over in /dev/shm (64 MiB in Docker by default).",
-    [OOM_CAUSE_HOST_CAPACITY] = "The request was for memory of the machine, not of the GPU.",
-    [OOM_CAUSE_PYTHON] = "The request was for memory of the machine, not of the GPU.",
-};
-
 static void explain_cause(struct oom_diagnosis *out, enum oom_cause cause, bool sure)
 {
-    if (explanations[cause])
-        SAY(out, "%s", explanations[cause]);
+    if (oom_cause_explanation(cause))
+        SAY(out, "%s", oom_cause_explanation(cause));
     set_cause(out, cause, sure);
 }
 
@@ -474,7 +351,7 @@ static void judge_host(const struct oom *message, struct oom_diagnosis *out)
                   message->cause != OOM_CAUSE_HOST_KILLED);
 }
 
-/* The traceback names the operation: the most telling first. */
+/* The traceback names the operation: the most specific first. */
 static enum oom_cause operation_of(const struct oom *message)
 {
     static const struct {
@@ -504,7 +381,7 @@ static bool judge_operation(const struct oom *message, struct oom_diagnosis *out
 }
 
 /* Free or allocated memory beyond the whole GPU, which WSL and broken drivers report. */
-static bool judge_impossible(const struct oom *message, struct oom_diagnosis *out)
+static bool judge_figures(const struct oom *message, struct oom_diagnosis *out)
 {
     const struct oom_size *of = message->of, total = of[OOM_TOTAL];
     const struct oom_size more = oom_size_covers(of[OOM_FREE], total) == OOM_YES &&
@@ -559,13 +436,13 @@ static bool judge_single(const struct oom *message, struct oom_diagnosis *out)
 static bool judge_preallocation(const struct oom *message, struct oom_diagnosis *out)
 {
     const struct oom_size limit = message->of[OOM_TOTAL], own = message->of[OOM_OWN];
-    bool takes_all = message->framework == OOM_TENSORFLOW || message->framework == OOM_XLA;
+    bool preallocates = message->framework == OOM_TENSORFLOW || message->framework == OOM_XLA;
     if (message->framework == OOM_XLA && own.valid && own.bytes < SHARE_LEAST) {
         SAY(out, "All that the program needs is %s, and even that was refused.", SHOW(own));
         set_cause(out, OOM_CAUSE_OTHERS, false);
         return true;
     }
-    if (!takes_all || !limit.valid || limit.bytes >= SHARE_LEAST ||
+    if (!preallocates || !limit.valid || limit.bytes >= SHARE_LEAST ||
         oom_size_covers(limit, message->of[OOM_REQUESTED]) == OOM_YES)
         return false;
     SAY(out, "The allocator got %s in all, though it takes most of a free GPU at its start.",
@@ -624,13 +501,13 @@ static struct oom_size segment_of(const struct oom *message)
     return is_rounded ? oom_size_of(SMALL_SEGMENT) : request;
 }
 
-/* Frameworks whose messages say no more: what they ask for in normal work is too much. */
-static bool is_plain(const struct oom *message)
+/* Frameworks whose messages give no reason: what they ask for in normal work is too much. */
+static bool names_no_reason(const struct oom *message)
 {
     return message->framework != OOM_PYTORCH && message->framework != OOM_CUDA;
 }
 
-static void judge_rest(const struct oom *message, struct oom_diagnosis *out)
+static void judge_without_figures(const struct oom *message, struct oom_diagnosis *out)
 {
     bool may_grow = message->epoch >= FIRST_LATE_EPOCH && !message->of[OOM_REQUESTED].valid;
     if (out->cause != OOM_CAUSE_UNKNOWN || message->kind != OOM_KIND_GPU)
@@ -639,7 +516,7 @@ static void judge_rest(const struct oom *message, struct oom_diagnosis *out)
         SAY(out, "The failure came in epoch %lld: earlier epochs had fitted.",
             (long long)message->epoch);
         set_cause(out, OOM_CAUSE_GROWTH, false);
-    } else if (is_plain(message)) {
+    } else if (names_no_reason(message)) {
         SAY(out, "The message names no other reason.");
         set_cause(out, OOM_CAUSE_CAPACITY, false);
     }
@@ -656,6 +533,43 @@ static void explain_numbers(const struct oom *message, struct oom_diagnosis *out
         SAY(out, "%s was asked for.", SHOW(request));
 }
 
+/* The words alone decide. */
+static void judge_words(const struct oom *message, struct oom_diagnosis *out)
+{
+    explain_numbers(message, out);
+    if (message->cause == OOM_CAUSE_OTHERS && out->room.valid) {
+        SAY(out, "It asks for this share at its start, when nothing of its own is on the GPU: "
+                 "other processes, or an earlier run that has not ended, hold the rest.");
+        set_cause(out, OOM_CAUSE_OTHERS, false);
+    } else {
+        explain_cause(out, message->cause, message->cause != OOM_CAUSE_OTHERS);
+    }
+}
+
+/* What was asked for, or what there was, is not in the message. */
+static void judge_incomplete(const struct oom *message, struct oom_diagnosis *out)
+{
+    const struct oom_size request = message->of[OOM_REQUESTED];
+    if (!request.valid && message->origin == OOM_ORIGIN_PIN_MEMORY) {
+        SAY(out, "The traceback ends in pin_memory: the driver could not pin memory of the host, "
+                 "and reports that as an out-of-memory of CUDA.");
+        set_cause(out, OOM_CAUSE_PINNED, false);
+        return;
+    }
+    if (!request.valid)
+        SAY(out, "The message says that memory ran out, and no number.");
+    else
+        SAY(out, "The message says that %s was asked for, and not how much there was.",
+            SHOW(request));
+    if (request.valid && judge_single(message, out))
+        return;
+    judge_printed(&message->printed, out);
+    if (out->cause == OOM_CAUSE_UNKNOWN)
+        judge_operation(message, out);
+    if (out->cause == OOM_CAUSE_UNKNOWN && request.valid && out->reserved.valid)
+        judge_capacity(message, out);
+}
+
 static void diagnose_cause(const struct oom *message, const struct oom_circumstances *known,
                            struct oom_diagnosis *out)
 {
@@ -665,43 +579,15 @@ static void diagnose_cause(const struct oom *message, const struct oom_circumsta
         return;
     }
     if (message->kind == OOM_KIND_GPU &&
-        (judge_impossible(message, out) || judge_preallocation(message, out) ||
+        (judge_figures(message, out) || judge_preallocation(message, out) ||
          judge_giant(message, out)))
         return;
     if (message->cause != OOM_CAUSE_UNKNOWN) {
-        explain_numbers(message, out);
-        if (message->cause == OOM_CAUSE_OTHERS && out->room.valid) {
-            SAY(out, "It asks for this share at its start, when nothing of its own is on the GPU: "
-                     "other processes, or an earlier run that has not ended, hold the rest.");
-            set_cause(out, OOM_CAUSE_OTHERS, false);
-        } else {
-            explain_cause(out, message->cause, message->cause != OOM_CAUSE_OTHERS);
-        }
+        judge_words(message, out);
         return;
     }
-    if (!request.valid && message->origin == OOM_ORIGIN_PIN_MEMORY) {
-        SAY(out, "The traceback ends in pin_memory: the driver could not pin memory of the host, "
-                 "and reports that as an out-of-memory of CUDA.");
-        set_cause(out, OOM_CAUSE_PINNED, false);
-        return;
-    }
-    if (!request.valid) {
-        SAY(out, "The message says that memory ran out, and no number.");
-        judge_printed(&message->printed, out);
-        if (out->cause == OOM_CAUSE_UNKNOWN)
-            judge_operation(message, out);
-        return;
-    }
-    if (!out->room.valid) {
-        SAY(out, "The message says that %s was asked for, and not how much there was.",
-            SHOW(request));
-        if (judge_single(message, out))
-            return;
-        judge_printed(&message->printed, out);
-        if (out->cause == OOM_CAUSE_UNKNOWN)
-            judge_operation(message, out);
-        if (out->cause == OOM_CAUSE_UNKNOWN && out->reserved.valid)
-            judge_capacity(message, out);
+    if (!request.valid || !out->room.valid) {
+        judge_incomplete(message, out);
         return;
     }
     if (oom_size_covers(out->room, segment_of(message)) == OOM_YES) {
@@ -786,7 +672,7 @@ void oom_diagnose(const struct oom *message, const struct oom_circumstances *kno
                            oom_size_covers(out->room, message->of[OOM_REQUESTED]) != OOM_YES &&
                            fits_with(message, out, out->unallocated) == OOM_YES;
     diagnose_cause(message, known, out);
-    judge_rest(message, out);
+    judge_without_figures(message, out);
     out->kind = kind_of(message, out->cause);
     judge_later_growth(message, known, out);
     explain_details(message, out);

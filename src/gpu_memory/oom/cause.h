@@ -4,13 +4,11 @@
 #define TARE_GPU_MEMORY_OOM_CAUSE_H
 
 #include "base/strv.h"
+#include "gpu_memory/oom/cause_words.h"
 #include "gpu_memory/oom/growth.h"
 #include "gpu_memory/oom/oom.h"
 
 #include <jansson.h>
-
-const char *oom_cause_name(enum oom_cause cause); /* "fragmentation" */
-const char *oom_cause_text(enum oom_cause cause); /* one line for people */
 
 /* What an allocator's setting (PYTORCH_CUDA_ALLOC_CONF; NULL: none is set) says of expandable
  * segments. */

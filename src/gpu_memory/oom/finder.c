@@ -46,7 +46,7 @@ struct source {
     uint64_t origin_line;
     uint64_t traceback_line; /* of the last "Traceback"; 0: none */
     struct traceback traceback;
-    bool is_placed; /* the message's place is known, and not by a traceback behind it */
+    bool is_placed; /* the message's place is known, and not by a traceback after it */
     enum oom_framework program;
     uint64_t program_line; /* of the log: the last that the program printed */
     bool is_quoting;       /* an indented block that documentation quotes */
@@ -222,7 +222,7 @@ static bool ends_line(const struct window *window, size_t end)
     return window->ends && end == window->length;
 }
 
-/* "line28:8144": bash says so in front of "Killed" where a script ran the program. */
+/* "line28:8144": bash prints it in front of "Killed" where a script ran the program. */
 static bool is_alone(const struct window *window, const struct hit *hit)
 {
     size_t i = hit->begin;
@@ -338,7 +338,7 @@ static bool is_same_host_failure(enum oom_cause a, enum oom_cause b)
     return false;
 }
 
-/* "OOM when allocating" follows what TensorFlow's allocator said, and comes again as an
+/* "OOM when allocating" follows the message of TensorFlow's allocator, and comes again as an
  * exception: the same tensor. */
 static bool is_same_tensor(const struct source *source, const struct window *window,
                            const struct hit *hit)
@@ -354,7 +354,7 @@ static bool is_same_tensor(const struct source *source, const struct window *win
            memmem(text_get(&source->body), source->body.length, shape, (size_t)(end - shape) + 1);
 }
 
-/* Whether the hit says more of the message that is open, or not reported yet. */
+/* Whether the hit belongs to the message that is open, or not reported yet. */
 static bool is_continued(const struct oom_finder *finder, const struct source *source,
                          const struct window *window, const struct hit *hit)
 {
@@ -404,6 +404,24 @@ static void continue_message(struct oom_finder *finder, struct source *source,
     add_body(source, window->text + hit->begin - lead, hit->end - hit->begin + lead);
 }
 
+/* Place and program come from the lines in front of a message. */
+static void adopt_traceback(const struct oom_finder *finder, struct source *source,
+                            const struct hit *hit)
+{
+    if (source->origin && finder->line - source->origin_line <= TRACEBACK_MAX)
+        source->message.origin = source->origin;
+    source->origin = OOM_ORIGIN_UNKNOWN;
+    source->is_placed = false;
+    if (source->traceback.line > 0 && finder->line - source->traceback.line <= TRACEBACK_MAX)
+        note_traceback(source);
+    source->is_placed = source->message.place.file[0];
+    if (hit->row->framework == OOM_CUDA && source->program != OOM_NONE &&
+        finder->line - source->program_line <= TRACEBACK_MAX)
+        source->message.framework = source->program;
+    source->traceback = (struct traceback){.is_chained = source->traceback.is_chained,
+                                           .place = source->traceback.place};
+}
+
 static void open_message(struct oom_finder *finder, struct source *source,
                          const struct window *window, const struct hit *hit)
 {
@@ -423,18 +441,7 @@ static void open_message(struct oom_finder *finder, struct source *source,
                                    .gpu = -1,
                                    .epoch = source->epoch,
                                    .expandable = source->expandable};
-    if (source->origin && finder->line - source->origin_line <= TRACEBACK_MAX)
-        source->message.origin = source->origin;
-    source->origin = OOM_ORIGIN_UNKNOWN;
-    source->is_placed = false;
-    if (source->traceback.line > 0 && finder->line - source->traceback.line <= TRACEBACK_MAX)
-        note_traceback(source);
-    source->is_placed = source->message.place.file[0];
-    if (hit->row->framework == OOM_CUDA && source->program != OOM_NONE &&
-        finder->line - source->program_line <= TRACEBACK_MAX)
-        source->message.framework = source->program;
-    source->traceback = (struct traceback){.is_chained = source->traceback.is_chained,
-                                           .place = source->traceback.place};
+    adopt_traceback(finder, source, hit);
     message_add_stats(&source->stats, finder->line, &source->message);
     source->message.printed = printed_summary(&source->printed);
     strcpy(source->message.source, source->name);

@@ -53,12 +53,12 @@ bool phrase_may_hold(const char *bytes, size_t length, const char *const *words,
     return false;
 }
 
-static bool is_quote(char c)
+static bool is_quotation_mark(char c)
 {
     return c == '"' || c == '\'';
 }
 
-static bool ends_with(const char *bytes, size_t length, const char *end)
+static bool text_ends_in(const char *bytes, size_t length, const char *end)
 {
     size_t count = strlen(end);
     return length >= count && memcmp(bytes + length - count, end, count) == 0;
@@ -70,19 +70,20 @@ bool phrase_is_quoted(const char *bytes, size_t length, size_t begin, size_t end
     static const char *const raised[] = {"Error(\"", "Error(f\"", "Error('", "Error(f'"};
     if (begin > 0 && bytes[begin - 1] == '_')
         return true; /* a part of a name */
-    if (begin > 0 && end < length && is_quote(bytes[begin - 1]) && bytes[begin - 1] == bytes[end])
+    if (begin > 0 && end < length && is_quotation_mark(bytes[begin - 1]) &&
+        bytes[begin - 1] == bytes[end])
         return true;
     /* No number follows "Tried to allocate". */
-    if (end < length && is_quote(bytes[end]) && ends_with(bytes, end, "allocate"))
+    if (end < length && is_quotation_mark(bytes[end]) && text_ends_in(bytes, end, "allocate"))
         return true;
     EACH_OF (item, cut) {
         size_t count = strlen(*item);
         if (end + count < length && memcmp(bytes + end, *item, count) == 0 &&
-            is_quote(bytes[end + count]))
+            is_quotation_mark(bytes[end + count]))
             return true;
     }
     EACH_OF (item, raised)
-        if (ends_with(bytes, begin, *item) && find_text(bytes, begin, "raise"))
+        if (text_ends_in(bytes, begin, *item) && find_text(bytes, begin, "raise"))
             return true;
     return false;
 }
@@ -110,7 +111,7 @@ bool phrase_is_advice(const char *bytes, size_t length, size_t begin, size_t end
            !phrase_may_hold(bytes + end, length - end, requested, 1);
 }
 
-/* Of sentences, which no framework's message has so many of. */
+/* Words of sentences, few of which are in a framework's message. */
 static size_t count_words(const char *raw, size_t length)
 {
     static const char *const words[] = {"the",  "you",    "your", "may",  "might", "can", "could",

@@ -28,8 +28,8 @@ bool phrase_is_quoted(const char *bytes, size_t length, size_t begin, size_t end
  * or not. */
 bool phrase_is_advice(const char *bytes, size_t length, size_t begin, size_t end);
 
-/* Whether a line is text for people: a heading, a row of a table, sentences. A line that says what
- * was requested, or names an error, is not. */
+/* Whether a line is text for people: a heading, a row of a table, sentences. A line that has
+ * the size requested, or names an error, is not. */
 bool phrase_is_prose(const char *raw, size_t length);
 
 /* Whether any of the words is in it. */

@@ -213,10 +213,10 @@ static bool assign_size(struct words before, struct words behind, struct oom_siz
            assign_clause(clauses, sizeof clauses / sizeof *clauses, before, behind, size, out);
 }
 
-/* What no machine has is not a size. */
+/* Larger numbers are not sizes: no machine has that much. */
 #define PLAIN_MOST (UINT64_C(1) << 56)
 
-static size_t read_plain(struct words front, struct words rest, struct oom *out)
+static size_t read_unitless_bytes(struct words front, struct words rest, struct oom *out)
 {
     size_t digits = 0;
     uint64_t number = 0;
@@ -233,8 +233,8 @@ static size_t read_plain(struct words front, struct words rest, struct oom *out)
     return digits;
 }
 
-/* "(19.71/22.05GiB)onstartup": the unit stands once. */
-static size_t read_share(struct words front, struct words rest, struct oom *out)
+/* "(19.71/22.05GiB)onstartup": the unit is printed once. */
+static size_t read_free_of_total(struct words front, struct words rest, struct oom *out)
 {
     struct oom_size free, total;
     char text[32];
@@ -281,8 +281,8 @@ size_t message_scan(const char *squeezed, size_t length, size_t *from, struct oo
         struct words front = {squeezed, i}, rest = {squeezed + i, length - i};
         size_t taken = oom_size_read(squeezed + i, length - i, &size);
         if (taken == 0) {
-            taken = read_share(front, rest, out);
-            taken = taken > 0 ? taken : read_plain(front, rest, out);
+            taken = read_free_of_total(front, rest, out);
+            taken = taken > 0 ? taken : read_unitless_bytes(front, rest, out);
             if (taken == 0)
                 continue;
             i += taken - 1;
@@ -402,7 +402,7 @@ static void read_shape(struct words words, struct oom *out)
 }
 
 /* numpy below 1.18 gives no size: "withshape(77760,256)anddatatypefloat64". */
-static void read_array(struct words words, struct oom *out)
+static void read_numpy_shape(struct words words, struct oom *out)
 {
     static const char *const kinds[] = {"float", "int", "uint", "complex"};
     struct words shape = find_after(words, "arraywithshape("),
@@ -431,7 +431,7 @@ bool message_end(const char *squeezed, size_t length, struct oom *out)
     struct words words = {squeezed, length};
     read_gpu(words, fronts, out);
     read_shape(words, out);
-    read_array(words, out);
+    read_numpy_shape(words, out);
     if (find_after(words, "morethan1EBmemory").text)
         out->cause = OOM_CAUSE_PROGRAM;
     if (find_after(words, "device:CPU:").text || find_after(words, "byallocatorcpu").text) {

@@ -19,7 +19,7 @@ void message_front(const char *squeezed, size_t length, struct oom *out);
  * memory. */
 bool message_end(const char *squeezed, size_t length, struct oom *out);
 
-/* What TensorFlow's allocator prints in lines of their own in front of "OOM when allocating". */
+/* Lines of TensorFlow's allocator in front of "OOM when allocating". */
 struct message_stats {
     uint64_t line, limit, in_use;
 };

@@ -50,13 +50,13 @@ static const struct record_field printed_fields[] = {
     RECORD_BYTES_IF(struct printed_memory, reserved_last, "reserved_last_bytes", reserved_last),
     {0}};
 
-static const char *kind_name(enum oom_kind kind)
+static const char *memory_kind_name(enum oom_kind kind)
 {
     static const char *const names[] = {"gpu", "host", "onchip"};
     return names[kind];
 }
 
-static json_t *place_json(const struct oom_place *place)
+static json_t *traceback_place_json(const struct oom_place *place)
 {
     if (!place->file[0])
         return json_null();
@@ -85,9 +85,9 @@ json_t *oom_message_json(const struct oom *message, const struct oom_diagnosis *
             "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:b, s:o, s:o, s:s, s:b, s:b, s:b, "
             "s:o, s:o, "
             "s:o}",
-            "kind", kind_name(diagnosis->kind), "place", place_json(&message->place), "source",
-            json_filled_or_null(message->source), "gpu",
-            message->gpu < 0 ? json_null() : json_integer(message->gpu), "shape",
+            "kind", memory_kind_name(diagnosis->kind), "place",
+            traceback_place_json(&message->place), "source", json_filled_or_null(message->source),
+            "gpu", message->gpu < 0 ? json_null() : json_integer(message->gpu), "shape",
             json_filled_or_null(message->shape), "text", json_filled_or_null(message->text), "says",
             says, "processes", processes, "processes_left_out",
             (json_int_t)message->processes_left_out, "worked_out",

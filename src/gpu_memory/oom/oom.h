@@ -76,7 +76,7 @@ enum oom_cause {
     OOM_CAUSE_OPTIMIZER,  /* the optimizer's state */
     OOM_CAUSE_WEIGHTS,    /* the model's weights alone */
     OOM_CAUSE_LOADING,    /* a checkpoint beside the model */
-    /* Of the host: among those that may be one failure, the later says more. */
+    /* The host's: among those that may be one failure, the later is more specific. */
     OOM_CAUSE_DISK,
     OOM_CAUSE_HOST_KILLED, /* by the kernel, or by a user */
     OOM_CAUSE_WORKER,      /* a worker of the data loader */
@@ -106,9 +106,9 @@ struct oom_phrase {
     const char *front; /* without blanks: in the same line before it; NULL: anything */
 };
 enum {
-    OOM_PHRASE_LEAD = 1,    /* figures stand in front of it */
+    OOM_PHRASE_LEAD = 1,    /* figures are in front of it */
     OOM_PHRASE_LINE = 2,    /* nothing else is in the line */
-    OOM_PHRASE_END = 4,     /* the line ends behind it, or behind a number */
+    OOM_PHRASE_END = 4,     /* the line ends after it, or after a number */
     OOM_PHRASE_MORE = 8,    /* belongs to an earlier message of the same framework */
     OOM_PHRASE_CAUGHT = 16, /* the program says itself that it goes on */
     OOM_PHRASE_PROSE = 32,  /* people write so as well */
@@ -190,7 +190,7 @@ struct oom {
     uint64_t line;                /* from 1: where it begins */
     uint64_t last_line;           /* the last that says something of it */
     uint64_t repeats;             /* of oom_list: so often the very same came again */
-    char source[OOM_SOURCE_SIZE]; /* who printed it, where each line says so: "rank3"; "" */
+    char source[OOM_SOURCE_SIZE]; /* who printed it, where each line names it: "rank3"; "" */
     int64_t gpu;                  /* as the program counts; -1: not said */
     int64_t epoch;                /* the last that the log names before it; -1: none */
     enum oom_origin origin;

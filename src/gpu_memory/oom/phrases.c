@@ -44,7 +44,7 @@ const struct oom_phrase oom_phrases[] = {
     ROW("Out of memory allocating", CUPY, GPU, UNKNOWN, 0),
     ROW("out of memory to allocate", CUPY, GPU, UNKNOWN, 0), /* CuPy below 8 */
 
-    /* What TensorFlow's part that talks to the driver prints: it wants most of the GPU at its
+    /* Printed by TensorFlow's driver layer: it wants most of the GPU at its
      * start. */
     ROW("bytes on host: CUDA_ERROR_OUT_OF_MEMORY", TENSORFLOW, HOST, PINNED, LEAD | MORE),
     ROW("could not allocate pinned host memory", TENSORFLOW, HOST, PINNED, MORE),
@@ -134,7 +134,7 @@ const struct oom_phrase oom_phrases[] = {
     ROW("CUresult error result=2 file", CUDA, GPU, UNKNOWN, 0),
     ROW("error: out of memory", CUDA, GPU, UNKNOWN, LINE),
 
-    /* Programs that catch it and say so: fairseq, ComfyUI, OpenNMT, Lightning. */
+    /* Programs that catch it: fairseq, ComfyUI, OpenNMT, Lightning. */
     ROW("ran out of memory on GPU", PYTORCH, GPU, UNKNOWN, CAUGHT | PROSE),
     ROW("Ran out of memory when regular VAE", PYTORCH, GPU, UNKNOWN, CAUGHT),
     ROW("cuda OOM - batch removed", PYTORCH, GPU, UNKNOWN, CAUGHT),

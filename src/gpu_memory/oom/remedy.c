@@ -170,7 +170,7 @@ static const struct row {
      "memory-mapped file",
      NULL, "only a piece is in memory", "a change of the code"},
     {"bug_in_program", OF(OOM_CAUSE_PROGRAM), ANY_FRAMEWORK,
-     "look for the error in the program: print the shape of what is created there", NULL,
+     "find the error in the program: print the shape of what is created there", NULL,
      "the request becomes sensible", "none"},
     {"more_host_memory", HOST_KILLED | HOST_CAPACITY | PYTHON | WORKER, ANY_FRAMEWORK,
      "less data in the machine's memory at a time (smaller files, batches, buffers), or more "
@@ -273,7 +273,7 @@ static const struct row {
      "do this operation in pieces, or with a smaller input: one tensor is larger than the GPU",
      NULL, "each piece fits", "a change of the code"},
     {"restart_process", FREE_ABOVE, ANY_FRAMEWORK,
-     "start the process (or notebook kernel) anew; if it comes again, look for limits on this "
+     "start the process (or notebook kernel) anew; if it comes again, check for limits on this "
      "process (ulimit -v, MIG, WSL) and for a newer driver and framework",
      NULL, "a damaged context is gone", "what was not saved"},
     {"smaller_input", UNKNOWN | CAPACITY | PIECES | GROWTH, MPS,

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* An operation counts when it is among so many frames at the end. */
+/* An operation counts when it is among the last frames. */
 enum { INNERMOST_FRAMES = 5 };
 
 struct words {
@@ -15,7 +15,7 @@ struct words {
     size_t length;
 };
 
-static bool has_text(struct words words, const char *text)
+static bool holds_text(struct words words, const char *text)
 {
     return memmem(words.text, words.length, text, strlen(text)) != NULL;
 }
@@ -38,7 +38,7 @@ static struct words text_until(struct words words, const char *ends)
 }
 
 /* Installed packages, the interpreter, compiled modules, entry points and generated code. */
-static bool is_library(struct words file)
+static bool is_installed_file(struct words file)
 {
     static const char *const parts[] = {
         "site-packages", "dist-packages", "/lib/python",    "\\Lib\\",     "\\lib\\",
@@ -46,12 +46,12 @@ static bool is_library(struct words file)
     static const char *const begins[] = {"torch/", "lib/python", "cupy/", "cudf/"};
     bool is_source = file.length > 3 && memcmp(file.text + file.length - 3, ".py", 3) == 0;
     EACH_OF (part, parts)
-        if (has_text(file, *part))
+        if (holds_text(file, *part))
             return true;
     EACH_OF (begin, begins)
         if (file.length > strlen(*begin) && memcmp(file.text, *begin, strlen(*begin)) == 0)
             return true;
-    return !is_source && has_text(file, "/bin/");
+    return !is_source && holds_text(file, "/bin/");
 }
 
 /* "validate", "val_one_epoch", "evaluate": a word of the name. */
@@ -80,11 +80,11 @@ static void copy_words(struct words words, char *out, size_t size)
     out[length] = '\0';
 }
 
-static void add_frame(struct traceback *traceback, struct words file, int64_t line,
-                      struct words function)
+static void add_traceback_frame(struct traceback *traceback, struct words file, int64_t line,
+                                struct words function)
 {
     traceback->frames++;
-    traceback->is_own = !is_library(file);
+    traceback->is_own = !is_installed_file(file);
     if (!traceback->is_own || traceback->is_kept)
         return;
     if (is_evaluation(function))
@@ -111,7 +111,7 @@ static bool read_python_frame(struct traceback *traceback, struct words line)
     if (!rest.text || !number.text || number.text != file.text + file.length + 8)
         return false;
     struct words function = text_after(number, ", in ");
-    add_frame(traceback, file, read_line_number(number), text_until(function, " \t("));
+    add_traceback_frame(traceback, file, read_line_number(number), text_until(function, " \t("));
     return true;
 }
 
@@ -132,7 +132,7 @@ static bool read_ipython_frame(struct traceback *traceback, struct words line)
     }
     if (file.length == 0 || function.length == 0)
         return false;
-    add_frame(traceback, file, number, function);
+    add_traceback_frame(traceback, file, number, function);
     return true;
 }
 
@@ -185,7 +185,7 @@ static const struct {
 static void note_operations(struct traceback *traceback, struct words line)
 {
     EACH_OF (row, operations) {
-        if (!has_text(line, row->text))
+        if (!holds_text(line, row->text))
             continue;
         if (!row->is_innermost) {
             traceback->whole |= row->hint;
@@ -228,15 +228,15 @@ void traceback_read(struct traceback *traceback, uint64_t line, const char *raw,
     struct words words = {raw, length};
     bool is_frame = phrase_may_hold(raw, length, signs, sizeof signs / sizeof *signs);
     bool follows = traceback->line > 0 && line - traceback->line <= INNERMOST_FRAMES;
-    if ((!is_frame && !follows) || has_text(words, "C++ Traceback"))
+    if ((!is_frame && !follows) || holds_text(words, "C++ Traceback"))
         return;
-    if (has_text(words, "raceback (most recent call last)")) {
+    if (holds_text(words, "raceback (most recent call last)")) {
         /* of a worker, whose exception was raised again */
-        traceback->is_chained = traceback->is_chained || has_text(words, "Original T");
+        traceback->is_chained = traceback->is_chained || holds_text(words, "Original T");
         begin_traceback(traceback);
         traceback->line = line;
-    } else if (has_text(words, "During handling of the above exception") ||
-               has_text(words, "was the direct cause of the following exception")) {
+    } else if (holds_text(words, "During handling of the above exception") ||
+               holds_text(words, "was the direct cause of the following exception")) {
         traceback->is_chained = true;
     } else if (read_python_frame(traceback, words) || read_ipython_frame(traceback, words)) {
         traceback->line = line;
