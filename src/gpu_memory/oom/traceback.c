@@ -54,11 +54,16 @@ static bool is_installed_file(struct words file)
     return !is_source && holds_text(file, "/bin/");
 }
 
-/* "validate", "val_one_epoch", "evaluate": a word of the name. */
+/* "validate", "val_one_epoch", "evaluate": a word of the name; "test" alone. Lightning itself calls
+ * "validation_step" without gradients. */
 static bool is_evaluation(struct words name)
 {
     static const char *const words[] = {"val",  "valid",    "validate",   "validation",
                                         "eval", "evaluate", "evaluation", "validating"};
+    if (holds_text(name, "validation_step"))
+        return false;
+    if (name.length == 4 && memcmp(name.text, "test", 4) == 0)
+        return true;
     for (size_t from = 0; from < name.length;) {
         struct words word = text_until((struct words){name.text + from, name.length - from}, "_.");
         EACH_OF (item, words)
@@ -147,7 +152,13 @@ static const struct {
     {"CrossEntropy", OOM_HINT_LOGITS, true},
     {"lm_head(", OOM_HINT_LOGITS, true},
     {"logits.float()", OOM_HINT_LOGITS, true},
+    {"shift_logits", OOM_HINT_LOGITS, true},
     {"_attention", OOM_HINT_ATTENTION, true},
+    {"attn = ", OOM_HINT_ATTENTION, true},
+    {"attn.softmax(", OOM_HINT_ATTENTION, true},
+    {"torch.baddbmm(", OOM_HINT_ATTENTION, true},
+    {"sim = einsum(", OOM_HINT_ATTENTION, true},
+    {"q @ k", OOM_HINT_ATTENTION, true},
     {"key.transpose(", OOM_HINT_ATTENTION, true},
     {"key_layer.transpose(", OOM_HINT_ATTENTION, true},
     {"attn_weights", OOM_HINT_ATTENTION, true},
@@ -201,8 +212,8 @@ static void note_operations(struct traceback *traceback, struct words line)
 /* `total += loss`, `losses.append(loss)`, `meter.update(loss, n)`: each keeps the step's graph. */
 static bool keeps_loss(struct words code)
 {
-    static const char *const forms[] = {"+= loss", "+=loss", ".append(loss)", ".update(loss,",
-                                        ".update(loss)"};
+    static const char *const forms[] = {"+= loss",       "+=loss",        ".append(loss)",
+                                        ".update(loss,", ".update(loss)", "retain_graph=True)"};
     EACH_OF (form, forms) {
         struct words rest = text_after(code, *form);
         if (rest.text && (rest.length == 0 || rest.text[0] != '.'))
