@@ -63,12 +63,13 @@ static int run_oom(const struct cli_call *call)
 static const char *const usage[] = {"oom [FILE|FOLDER|-] [--alloc-conf CONF] [--json]", NULL};
 
 static const char *const description[] = {
-    "Finds out-of-memory messages of GPUs in a log of any size: of PyTorch (all versions), "
-    "TensorFlow, JAX, CuPy and "
-    "CUDA itself; broken over lines, as a list, from several ranks, among progress bars and "
-    "colours. Says for each "
-    "what had the memory, why there was not enough, with the numbers, and what would help, at "
-    "which cost.",
+    "Finds out-of-memory messages in a log of any size: of PyTorch (all versions), TensorFlow, "
+    "JAX, "
+    "vLLM, llama.cpp, CUDA itself and others, and of the machine (the kernel's OOM killer, Slurm, "
+    "Kubernetes, /dev/shm, disks); broken over lines, as a list, from several ranks, among "
+    "progress "
+    "bars and colours. Says for each what had the memory, why there was not enough, with the "
+    "numbers, where in the program, and what would help, at which cost.",
     "FOLDER is an experiment's folder or a run's: each attempt's training.log is read, and with it "
     "what "
     "experiment.json knows of allocator setting and memory per epoch. Without an argument, or with "
@@ -91,7 +92,7 @@ static const char *const examples[] = {
 const struct cli_command cmd_oom = {
     .name = "oom",
     .group = CLI_GROUP_MEMORY,
-    .summary = "say why a GPU's memory ran out, from a log",
+    .summary = "say why memory ran out, from a log",
     .operand_max = 1,
     .operand_name = "FILE",
     .reads_runs = true,

@@ -327,9 +327,20 @@ static void add_message_head(const struct oom_log *log, const struct oom *messag
     text_add_char(out, '\n');
 }
 
+static void add_traceback_place(const struct oom_place *place, size_t width, struct text *out)
+{
+    AUTO_FREE char *line =
+        place->line < 0 ? mem_strdup("") : mem_printf(":%lld", (long long)place->line);
+    AUTO_FREE char *words = mem_printf("%s%s%s%s", place->file, line,
+                                       place->function[0] ? " in " : "", place->function);
+    text_add(out, "Place: ");
+    utf8_fit(words, width - strlen("Place: "), out);
+    text_add_char(out, '\n');
+}
+
 /* causes: those whose remedies stand above already. */
 static void add_message(const struct oom_log *log, const struct oom *message, size_t width,
-                        unsigned *causes, struct text *out)
+                        uint64_t *causes, struct text *out)
 {
     const struct oom_circumstances known = {.expandable = log->expandable,
                                             .growth = log->has_growth ? &log->growth : NULL,
@@ -345,8 +356,12 @@ static void add_message(const struct oom_log *log, const struct oom *message, si
     add_layers(message, &diagnosis, out);
     if (out->length > before)
         text_add_char(out, '\n');
-    text_addf(out, "Cause: %s%s\n", oom_cause_text(diagnosis.cause),
-              diagnosis.sure || diagnosis.cause == OOM_CAUSE_UNKNOWN ? "" : " (probably)");
+    if (message->place.file[0])
+        add_traceback_place(&message->place, width, out);
+    bool sure = diagnosis.sure || diagnosis.cause == OOM_CAUSE_UNKNOWN;
+    AUTO_FREE char *cause =
+        mem_printf("%s%s", oom_cause_text(diagnosis.cause), sure ? "" : " (probably)");
+    add_headed_words(out, "Cause: ", cause, strlen("Cause: "), width);
     EACH (item, diagnosis.reasons.items, diagnosis.reasons.count)
         add_headed_words(out, "  - ", *item, 4, width);
     bool told = *causes >> diagnosis.cause & 1U;
@@ -354,13 +369,13 @@ static void add_message(const struct oom_log *log, const struct oom *message, si
         text_add(out, "\nWhat would help: as above, for the same cause.\n");
     else if (diagnosis.remedy_count > 0)
         add_remedies(&diagnosis, width, out);
-    *causes |= 1U << diagnosis.cause;
+    *causes |= UINT64_C(1) << diagnosis.cause;
     oom_diagnosis_fini(&diagnosis);
 }
 
 void oom_text(const struct oom_logs *logs, size_t width, struct text *out)
 {
-    unsigned causes = 0;
+    uint64_t causes = 0;
     bool any = false;
     EACH (log, logs->items, logs->count) {
         for (size_t k = 0; k < log->list.count; k++) {

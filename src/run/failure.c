@@ -52,7 +52,8 @@ void failure_get_sign(size_t index, struct joblog_pattern *out)
         {JOBLOG_SIGN, gpu_memory_sign,
          "out of memory|Out of "
          "memory|OUT_OF_MEMORY|OutOfMemory|ErrorMemoryAllocation|ALLOC_FAILED|OOM when|runtime "
-         "error \\(2\\)"},
+         "error \\(2\\)|DEVICE_MEMORY|DeviceMemory|evice memory|video memory|available memory|GPU "
+         "memory|memory capacity|Not enough memory|memory on device|allocate memory|out_of_memory"},
         {JOBLOG_SIGN, disk_sign, "No space left on device|Disk quota exceeded"},
         {JOBLOG_SIGN, usage_sign, "usage: |Usage:|Flags parsing error|: error: "},
         {JOBLOG_SIGN, shell_sign,

@@ -182,7 +182,7 @@ void ladder_add_changes(const struct lane *lane, json_t *data)
 static void keep_last(void *context, const struct oom *message)
 {
     struct oom *last = context;
-    if (message->line >= last->line)
+    if (message->kind == OOM_KIND_GPU && !message->went_on && message->line >= last->line)
         *last = *message;
 }
 

@@ -300,3 +300,49 @@ assert asked >= 10, asked
 END
     python3 outcomes.py "$SHARED" "$TARE"
 }
+
+@test "a death for the machine's memory is named, with its remedy, and not blamed on the GPU" {
+    need_python
+    printf 'step 10\n/var/spool/slurm_script: line 28:  8144 Killed                  python3 main.py\nslurmstepd: error: Detected 1 oom_kill event in StepId=191.batch. Some of your processes may have been killed.\n' > log
+    run "$TARE" oom log
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" = "log:2: Slurm" ]
+    [[ "$output" == *"Cause: not the GPU: the memory limit of the job, container or pod"* ]]
+    [[ "$output" == *"  1. raise the memory limit of the job (sbatch --mem)"* ]]
+    if grep -q 'expandable\|mixed precision' <<< "$output"; then return 1; fi
+    "$TARE" oom --json log > out
+    [ "$(json 'found["found"], found["logs"][0]["messages"][0]["kind"]')" = "(1, 'host')" ]
+}
+
+@test "the traceback gives the place and decides the cause" {
+    need_python
+    cat > log <<'END'
+Traceback (most recent call last):
+  File "/home/user/train.py", line 110, in main
+    validate(model)
+  File "/home/user/train.py", line 79, in validate
+    y = model(x)
+  File "/opt/conda/lib/python3.10/site-packages/torch/nn/functional.py", line 549, in linear
+    return torch._C._nn.linear(input, weight, bias)
+END
+    message "1.00 GiB" "0.10 GiB" "44.00 GiB" "43.00 GiB" "0.50 GiB" >> log
+    "$TARE" oom log > out
+    grep -qx 'Place: /home/user/train.py:79 in validate' out
+    grep -q '^Cause: evaluation keeps what only training needs' out
+    grep -q '^  1. torch.no_grad()' out
+    "$TARE" oom --json log > out
+    [ "$(json 'found["logs"][0]["messages"][0]["place"]')" = "{'file': '/home/user/train.py', 'line': 79, 'function': 'validate'}" ]
+    [ "$(json 'found["logs"][0]["messages"][0]["cause"]')" = no_grad_missing ]
+}
+
+@test "the corpus of failure texts is recognised, and its other texts are not accused" {
+    need_python
+    python3 "$BATS_TEST_DIRNAME/../statistics/oom_texts.py" > rates
+    # rate NAME LEAST: in percent
+    rate() { awk -v name="$1" -v least="$2" 'index($0, name) == 1 { split(substr($0, 35), n, " "); found = 1; if (100 * n[1] < least * n[3]) exit 1 } END { exit !found }' rates; }
+    rate "recognised failures" 95
+    rate "recognised caught" 75
+    rate "recognised decoy" 100
+    rate "no figure wrong" 98
+    rate "first remedy useful" 85
+}

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+enum { FIRST_LATE_EPOCH = 2 }; /* by either way of counting, one came before it */
+
 /* Other processes that hold less than this share of the GPU are a desktop, or bare contexts: not
  * why a training fails. */
 enum { OTHERS_PERCENT = 5, UNLISTED_PERCENT = 10, SLACK_PERCENT = 5 };
@@ -23,25 +25,6 @@ static const double LEVEL_BYTES = 64.0 * 1048576;
 
 /* A segment's least size for tensors above 1 MiB. */
 #define SMALL_SEGMENT (UINT64_C(20) << 20)
-
-const char *oom_cause_name(enum oom_cause cause)
-{
-    static const char *const names[OOM_CAUSES] = {
-        "unknown", "held_by_others", "fragmentation", "growth", "capacity", "cap", "pinned_memory",
-    };
-    return names[cause];
-}
-
-const char *oom_cause_text(enum oom_cause cause)
-{
-    static const char *const texts[OOM_CAUSES] = {
-        "unknown: the message does not say enough",        "other processes hold the memory",
-        "fragmentation: memory was there, in pieces",      "growth: memory in use grew steadily",
-        "capacity: the training needs more than there is", "a cap forbade it, not the GPU",
-        "pinned memory: the host could not provide it",
-    };
-    return texts[cause];
-}
 
 enum oom_setting oom_expandable(const char *conf)
 {
@@ -188,6 +171,13 @@ static bool judge_cap(const struct oom *message, struct oom_diagnosis *out)
     return true;
 }
 
+static void explain_cause(struct oom_diagnosis *out, enum oom_cause cause, bool sure)
+{
+    if (oom_cause_explanation(cause))
+        SAY(out, "%s", oom_cause_explanation(cause));
+    set_cause(out, cause, sure);
+}
+
 static struct oom_size held_by_others(const struct oom *message, const struct oom_diagnosis *out)
 {
     bool hidden = out->unlisted.valid && out->unlisted.low >= UNLISTED_LEAST &&
@@ -195,6 +185,12 @@ static struct oom_size held_by_others(const struct oom *message, const struct oo
     if (!hidden)
         return out->others;
     return out->others.valid ? oom_size_add(out->others, out->unlisted) : out->unlisted;
+}
+
+/* "rank3" */
+static bool is_later_rank(const char *source)
+{
+    return strncmp(source, "rank", 4) == 0 && source[4] >= '1' && source[4] <= '9';
 }
 
 static bool judge_others(const struct oom *message, struct oom_diagnosis *out)
@@ -211,11 +207,15 @@ static bool judge_others(const struct oom *message, struct oom_diagnosis *out)
             count == 1 ? "holds" : "hold together", SHOW(out->others));
     }
     if (held.bytes > out->others.bytes)
-        SAY(out, "%s is in use and belongs to no process that the message lists.",
+        SAY(out,
+            "%s is in use and belongs to no process that the message lists: processes of other "
+            "containers or users, contexts, a display.",
             SHOW(out->unlisted));
     SAY(out, "Without them the request would have fitted: %s free and %s of theirs are %s.",
         SHOW(out->room), SHOW(held), SHOW(oom_size_add(out->room, held)));
     set_cause(out, OOM_CAUSE_OTHERS, fits == OOM_YES && held.bytes == out->others.bytes);
+    if (message->gpu == 0 && out->others.bytes > 0 && is_later_rank(message->source))
+        explain_cause(out, OOM_CAUSE_PLACEMENT, false);
     return true;
 }
 
@@ -330,6 +330,127 @@ static void judge_capacity(const struct oom *message, struct oom_diagnosis *out)
     set_cause(out, OOM_CAUSE_CAPACITY, out->reserved.valid && !out->expandable_fits);
 }
 
+static enum oom_kind kind_of(const struct oom *message, enum oom_cause cause)
+{
+    return cause == OOM_CAUSE_PINNED ? OOM_KIND_HOST : message->kind;
+}
+
+/* From here on a request is an error: 1 EB of a GPU, 1 PB of a machine. */
+#define GPU_BUG  (UINT64_C(1) << 60)
+#define HOST_BUG (UINT64_C(1) << 50)
+
+static void judge_host(const struct oom *message, struct oom_diagnosis *out)
+{
+    const struct oom_size request = message->of[OOM_REQUESTED];
+    if (request.valid)
+        SAY(out, "%s was asked for.", SHOW(request));
+    if (message->of[OOM_TOTAL].valid)
+        SAY(out, "The limit is %s.", SHOW(message->of[OOM_TOTAL]));
+    explain_cause(out,
+                  request.valid && request.bytes >= HOST_BUG ? OOM_CAUSE_PROGRAM : message->cause,
+                  message->cause != OOM_CAUSE_HOST_KILLED);
+}
+
+/* The traceback names the operation: the most specific first. */
+static enum oom_cause operation_of(const struct oom *message)
+{
+    static const struct {
+        unsigned hint;
+        enum oom_cause cause;
+    } rows[] = {
+        {OOM_HINT_RESULTS, OOM_CAUSE_RESULTS},       {OOM_HINT_OPTIMIZER, OOM_CAUSE_OPTIMIZER},
+        {OOM_HINT_LOADING, OOM_CAUSE_LOADING},       {OOM_HINT_KEPT_LOSS, OOM_CAUSE_GROWTH},
+        {OOM_HINT_EVALUATION, OOM_CAUSE_EVALUATION}, {OOM_HINT_ATTENTION, OOM_CAUSE_ATTENTION},
+        {OOM_HINT_LOGITS, OOM_CAUSE_LOGITS},         {OOM_HINT_WEIGHTS, OOM_CAUSE_WEIGHTS}};
+    EACH_OF (row, rows)
+        if (message->hints & row->hint)
+            return row->cause;
+    return OOM_CAUSE_UNKNOWN;
+}
+
+/* Little is in no tensor, so that what the traceback shows is the reason. */
+static bool judge_operation(const struct oom *message, struct oom_diagnosis *out)
+{
+    enum oom_cause cause = operation_of(message);
+    bool pieces = out->unallocated.valid && out->reserved.valid && out->expandable_fits &&
+                  (double)out->unallocated.bytes > UNUSED_SHARE * (double)out->reserved.bytes;
+    if (cause == OOM_CAUSE_UNKNOWN || pieces)
+        return false;
+    explain_cause(out, cause, false);
+    return true;
+}
+
+/* Free or allocated memory beyond the whole GPU, which WSL and broken drivers report. */
+static bool judge_figures(const struct oom *message, struct oom_diagnosis *out)
+{
+    const struct oom_size *of = message->of, total = of[OOM_TOTAL];
+    const struct oom_size more = oom_size_covers(of[OOM_FREE], total) == OOM_YES &&
+                                         oom_size_covers(total, of[OOM_FREE]) == OOM_NO
+                                     ? of[OOM_FREE]
+                                 : oom_size_covers(total, of[OOM_ALLOCATED]) == OOM_NO
+                                     ? of[OOM_ALLOCATED]
+                                     : (struct oom_size){0};
+    if (!total.valid || !more.valid)
+        return false;
+    SAY(out, "The message has %s of a GPU of %s: the driver's figures cannot be trusted.",
+        SHOW(more), SHOW(total));
+    set_cause(out, OOM_CAUSE_IMPOSSIBLE, true);
+    return true;
+}
+
+/* One request that is larger than the GPU, or than all of it that could be free. */
+static bool judge_giant(const struct oom *message, struct oom_diagnosis *out)
+{
+    const struct oom_size request = message->of[OOM_REQUESTED], total = message->of[OOM_TOTAL];
+    if (request.valid && request.bytes >= GPU_BUG) {
+        SAY(out, "%s was asked for.", SHOW(request));
+        explain_cause(out, OOM_CAUSE_PROGRAM, true);
+        return true;
+    }
+    if (!request.valid || !total.valid || oom_size_covers(total, request) != OOM_NO)
+        return false;
+    SAY(out, "One request of %s is larger than the whole GPU of %s.", SHOW(request), SHOW(total));
+    if (!judge_operation(message, out))
+        set_cause(out, OOM_CAUSE_GIANT, true);
+    return true;
+}
+
+/* XPU's messages name no free memory; the driver refuses 4 GiB at a time. */
+static bool judge_single(const struct oom *message, struct oom_diagnosis *out)
+{
+    const struct oom_size *of = message->of;
+    struct oom_size left = oom_size_sub(of[OOM_TOTAL], out->reserved);
+    if (of[OOM_FREE].valid || message->framework != OOM_PYTORCH || message->process_count > 0 ||
+        of[OOM_OWN].valid || oom_size_covers(left, of[OOM_REQUESTED]) != OOM_YES ||
+        of[OOM_REQUESTED].low < UINT64_C(4000000000))
+        return false;
+    SAY(out, "%s was asked for, and %s of %s was not reserved.", SHOW(of[OOM_REQUESTED]),
+        SHOW(left), SHOW(of[OOM_TOTAL]));
+    explain_cause(out, OOM_CAUSE_SINGLE, false);
+    return true;
+}
+
+/* TensorFlow and XLA take most of a free GPU at their start: where they got less, others had it. */
+#define SHARE_LEAST (UINT64_C(1) << 30)
+
+static bool judge_preallocation(const struct oom *message, struct oom_diagnosis *out)
+{
+    const struct oom_size limit = message->of[OOM_TOTAL], own = message->of[OOM_OWN];
+    bool preallocates = message->framework == OOM_TENSORFLOW || message->framework == OOM_XLA;
+    if (message->framework == OOM_XLA && own.valid && own.bytes < SHARE_LEAST) {
+        SAY(out, "All that the program needs is %s, and even that was refused.", SHOW(own));
+        set_cause(out, OOM_CAUSE_OTHERS, false);
+        return true;
+    }
+    if (!preallocates || !limit.valid || limit.bytes >= SHARE_LEAST ||
+        oom_size_covers(limit, message->of[OOM_REQUESTED]) == OOM_YES)
+        return false;
+    SAY(out, "The allocator got %s in all, though it takes most of a free GPU at its start.",
+        SHOW(limit));
+    set_cause(out, OOM_CAUSE_OTHERS, false);
+    return true;
+}
+
 static void explain_contexts(const struct oom *message, struct oom_diagnosis *out)
 {
     size_t contexts = 0, others = message->processes_left_out;
@@ -371,8 +492,62 @@ static void explain_details(const struct oom *message, struct oom_diagnosis *out
                  "GPU, which pinned memory does not use.");
 }
 
-static void diagnose_cause(const struct oom *message, const struct oom_circumstances *known,
-                           struct oom_diagnosis *out)
+/* PyTorch takes 20 MiB from the driver for a tensor above 1 MiB (kLargeBuffer). */
+static struct oom_size segment_of(const struct oom *message)
+{
+    const struct oom_size request = message->of[OOM_REQUESTED];
+    bool is_rounded = message->framework == OOM_PYTORCH && request.low > SMALL_SEGMENT / 20 &&
+                      request.high < SMALL_SEGMENT / 2;
+    return is_rounded ? oom_size_of(SMALL_SEGMENT) : request;
+}
+
+/* Frameworks whose messages give no reason: what they ask for in normal work is too much. */
+static bool names_no_reason(const struct oom *message)
+{
+    return message->framework != OOM_PYTORCH && message->framework != OOM_CUDA;
+}
+
+static void judge_without_figures(const struct oom *message, struct oom_diagnosis *out)
+{
+    bool may_grow = message->epoch >= FIRST_LATE_EPOCH && !message->of[OOM_REQUESTED].valid;
+    if (out->cause != OOM_CAUSE_UNKNOWN || message->kind != OOM_KIND_GPU)
+        return;
+    if (may_grow && message->origin == OOM_ORIGIN_UNKNOWN) {
+        SAY(out, "The failure came in epoch %lld: earlier epochs had fitted.",
+            (long long)message->epoch);
+        set_cause(out, OOM_CAUSE_GROWTH, false);
+    } else if (names_no_reason(message)) {
+        SAY(out, "The message names no other reason.");
+        set_cause(out, OOM_CAUSE_CAPACITY, false);
+    }
+}
+
+static void explain_numbers(const struct oom *message, struct oom_diagnosis *out)
+{
+    const struct oom_size request = message->of[OOM_REQUESTED];
+    if (request.valid && out->room.valid)
+        SAY(out, "%s was asked for, and %s was there.", SHOW(request), SHOW(out->room));
+    else if (request.valid && message->of[OOM_TOTAL].valid)
+        SAY(out, "%s was asked for, of at most %s.", SHOW(request), SHOW(message->of[OOM_TOTAL]));
+    else if (request.valid)
+        SAY(out, "%s was asked for.", SHOW(request));
+}
+
+/* The words alone decide. */
+static void judge_words(const struct oom *message, struct oom_diagnosis *out)
+{
+    explain_numbers(message, out);
+    if (message->cause == OOM_CAUSE_OTHERS && out->room.valid) {
+        SAY(out, "It asks for this share at its start, when nothing of its own is on the GPU: "
+                 "other processes, or an earlier run that has not ended, hold the rest.");
+        set_cause(out, OOM_CAUSE_OTHERS, false);
+    } else {
+        explain_cause(out, message->cause, message->cause != OOM_CAUSE_OTHERS);
+    }
+}
+
+/* What was asked for, or what there was, is not in the message. */
+static void judge_incomplete(const struct oom *message, struct oom_diagnosis *out)
 {
     const struct oom_size request = message->of[OOM_REQUESTED];
     if (!request.valid && message->origin == OOM_ORIGIN_PIN_MEMORY) {
@@ -381,23 +556,47 @@ static void diagnose_cause(const struct oom *message, const struct oom_circumsta
         set_cause(out, OOM_CAUSE_PINNED, false);
         return;
     }
-    if (!request.valid) {
+    if (!request.valid)
         SAY(out, "The message says that memory ran out, and no number.");
-        judge_printed(&message->printed, out);
-        return;
-    }
-    if (!out->room.valid) {
+    else
         SAY(out, "The message says that %s was asked for, and not how much there was.",
             SHOW(request));
-        judge_printed(&message->printed, out);
+    if (request.valid && judge_single(message, out))
+        return;
+    judge_printed(&message->printed, out);
+    if (out->cause == OOM_CAUSE_UNKNOWN)
+        judge_operation(message, out);
+    if (out->cause == OOM_CAUSE_UNKNOWN && request.valid && out->reserved.valid)
+        judge_capacity(message, out);
+}
+
+static void diagnose_cause(const struct oom *message, const struct oom_circumstances *known,
+                           struct oom_diagnosis *out)
+{
+    const struct oom_size request = message->of[OOM_REQUESTED];
+    if (message->kind == OOM_KIND_HOST) {
+        judge_host(message, out);
         return;
     }
-    if (oom_size_covers(out->room, request) == OOM_YES) {
+    if (message->kind == OOM_KIND_GPU &&
+        (judge_figures(message, out) || judge_preallocation(message, out) ||
+         judge_giant(message, out)))
+        return;
+    if (message->cause != OOM_CAUSE_UNKNOWN) {
+        judge_words(message, out);
+        return;
+    }
+    if (!request.valid || !out->room.valid) {
+        judge_incomplete(message, out);
+        return;
+    }
+    if (oom_size_covers(out->room, segment_of(message)) == OOM_YES) {
         SAY(out,
             "%s was free when the message was made, more than the %s asked for: either another "
             "process gave it back in between, or something limits this one that the message does "
             "not name.",
             SHOW(out->room), SHOW(request));
+        set_cause(out, OOM_CAUSE_FREE_ABOVE, false);
         return;
     }
     if (judge_cap(message, out))
@@ -405,11 +604,9 @@ static void diagnose_cause(const struct oom *message, const struct oom_circumsta
     SAY(out, "%s was asked for, and the GPU had %s free: %s was missing.", SHOW(request),
         SHOW(out->room), SHOW(out->missing));
     if (!judge_others(message, out) && !judge_growth(message, known, out) &&
-        !judge_fragmentation(message, out))
+        !judge_operation(message, out) && !judge_fragmentation(message, out))
         judge_capacity(message, out);
 }
-
-enum { FIRST_LATE_EPOCH = 2 }; /* by either way of counting, one came before it */
 
 static void explain_possible_growth(const struct oom *message, struct oom_diagnosis *out)
 {
@@ -475,6 +672,8 @@ void oom_diagnose(const struct oom *message, const struct oom_circumstances *kno
                            oom_size_covers(out->room, message->of[OOM_REQUESTED]) != OOM_YES &&
                            fits_with(message, out, out->unallocated) == OOM_YES;
     diagnose_cause(message, known, out);
+    judge_without_figures(message, out);
+    out->kind = kind_of(message, out->cause);
     judge_later_growth(message, known, out);
     explain_details(message, out);
     remedies_fill(message, out);

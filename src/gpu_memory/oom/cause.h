@@ -4,23 +4,11 @@
 #define TARE_GPU_MEMORY_OOM_CAUSE_H
 
 #include "base/strv.h"
+#include "gpu_memory/oom/cause_words.h"
 #include "gpu_memory/oom/growth.h"
 #include "gpu_memory/oom/oom.h"
 
 #include <jansson.h>
-
-enum oom_cause {
-    OOM_CAUSE_UNKNOWN,       /* the message has no numbers, or they contradict it */
-    OOM_CAUSE_OTHERS,        /* other processes hold what was needed */
-    OOM_CAUSE_FRAGMENTATION, /* what is reserved and in no tensor could have held it */
-    OOM_CAUSE_GROWTH,        /* it grew from epoch to epoch, or from step to step */
-    OOM_CAUSE_CAPACITY,      /* tensors and the request are more than there is */
-    OOM_CAUSE_CAP,           /* a cap forbade what the GPU had */
-    OOM_CAUSE_PINNED,        /* host memory could not be pinned */
-    OOM_CAUSES
-};
-const char *oom_cause_name(enum oom_cause cause); /* "fragmentation" */
-const char *oom_cause_text(enum oom_cause cause); /* one line for people */
 
 /* What an allocator's setting (PYTORCH_CUDA_ALLOC_CONF; NULL: none is set) says of expandable
  * segments. */
@@ -44,6 +32,7 @@ enum { OOM_REMEDIES_MAX = 12 };
 
 struct oom_diagnosis {
     enum oom_cause cause;
+    enum oom_kind kind;   /* of what ran out */
     bool sure;            /* the figures say so whatever their rounding */
     bool may_grow;        /* growth is possible besides the cause: earlier epochs had fitted */
     bool expandable_on;   /* expandable segments are in use already */

@@ -3,39 +3,39 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 enum { LINE_DIGITS_MAX = 9 };
-
-/* An earlier phrase of two that begin at one place wins. */
-const struct oom_phrase oom_phrases[] = {
-    {"CUDA out of memory", OOM_PYTORCH},
-    {"HIP out of memory", OOM_PYTORCH},
-    {"XPU out of memory", OOM_PYTORCH},
-    {"out of memory. Tried to allocate", OOM_PYTORCH},
-    {"would exceed allowed memory. (out of memory)", OOM_PYTORCH}, /* cudaMallocAsync's back end */
-    {"OOM when allocating tensor", OOM_TENSORFLOW},
-    {"RESOURCE_EXHAUSTED: Out of memory", OOM_XLA},
-    {"ran out of memory trying to allocate", OOM_XLA},
-    {"Out of memory while trying to allocate", OOM_XLA},
-    {"Out of memory allocating", OOM_CUPY},
-    {"CUDA error: out of memory", OOM_CUDA},
-    {"HIP error: out of memory", OOM_CUDA},
-    {"cuda runtime error (2)", OOM_CUDA}, /* PyTorch below 1.0: 2 is cudaErrorMemoryAllocation */
-    {"CUDA_ERROR_OUT_OF_MEMORY", OOM_CUDA},
-    {"cudaErrorMemoryAllocation", OOM_CUDA},
-    {"hipErrorOutOfMemory", OOM_CUDA},
-    {"CUBLAS_STATUS_ALLOC_FAILED", OOM_CUDA},
-    {"CUDNN_STATUS_ALLOC_FAILED", OOM_CUDA},
-    {"CUSOLVER_STATUS_ALLOC_FAILED", OOM_CUDA},
-    {"CUSPARSE_STATUS_ALLOC_FAILED", OOM_CUDA},
-    {NULL, OOM_NONE},
-};
 
 const char *oom_framework_name(enum oom_framework framework)
 {
     static const char *const names[OOM_FRAMEWORKS] = {
-        [OOM_NONE] = "none", [OOM_PYTORCH] = "PyTorch", [OOM_TENSORFLOW] = "TensorFlow",
-        [OOM_XLA] = "XLA",   [OOM_CUPY] = "CuPy",       [OOM_CUDA] = "CUDA",
+        [OOM_NONE] = "none",
+        [OOM_PYTORCH] = "PyTorch",
+        [OOM_TENSORFLOW] = "TensorFlow",
+        [OOM_XLA] = "XLA",
+        [OOM_CUPY] = "CuPy",
+        [OOM_CUDA] = "CUDA",
+        [OOM_MPS] = "PyTorch (MPS)",
+        [OOM_VLLM] = "vLLM",
+        [OOM_SGLANG] = "SGLang",
+        [OOM_LLAMA_CPP] = "llama.cpp",
+        [OOM_ONNX] = "ONNX Runtime",
+        [OOM_TENSORRT] = "TensorRT",
+        [OOM_PADDLE] = "PaddlePaddle",
+        [OOM_MXNET] = "MXNet",
+        [OOM_CAFFE] = "Caffe",
+        [OOM_DARKNET] = "darknet",
+        [OOM_NCCL] = "NCCL",
+        [OOM_RAPIDS] = "RAPIDS",
+        [OOM_NUMBA] = "numba",
+        [OOM_TRITON] = "Triton",
+        [OOM_SYSTEM] = "system",
+        [OOM_SLURM] = "Slurm",
+        [OOM_KUBERNETES] = "Kubernetes",
+        [OOM_RAY] = "Ray",
+        [OOM_PYTHON] = "Python",
+        [OOM_MACHINE] = "virtual machine",
     };
     return names[framework];
 }
@@ -53,6 +53,41 @@ bool phrase_may_hold(const char *bytes, size_t length, const char *const *words,
     return false;
 }
 
+static bool is_quotation_mark(char c)
+{
+    return c == '"' || c == '\'';
+}
+
+static bool text_ends_in(const char *bytes, size_t length, const char *end)
+{
+    size_t count = strlen(end);
+    return length >= count && memcmp(bytes + length - count, end, count) == 0;
+}
+
+bool phrase_is_quoted(const char *bytes, size_t length, size_t begin, size_t end)
+{
+    static const char *const cut[] = {".Triedtoallocate", ". Tried to allocate"};
+    static const char *const raised[] = {"Error(\"", "Error(f\"", "Error('", "Error(f'"};
+    if (begin > 0 && bytes[begin - 1] == '_')
+        return true; /* a part of a name */
+    if (begin > 0 && end < length && is_quotation_mark(bytes[begin - 1]) &&
+        bytes[begin - 1] == bytes[end])
+        return true;
+    /* No number follows "Tried to allocate". */
+    if (end < length && is_quotation_mark(bytes[end]) && text_ends_in(bytes, end, "allocate"))
+        return true;
+    EACH_OF (item, cut) {
+        size_t count = strlen(*item);
+        if (end + count < length && memcmp(bytes + end, *item, count) == 0 &&
+            is_quotation_mark(bytes[end + count]))
+            return true;
+    }
+    EACH_OF (item, raised)
+        if (text_ends_in(bytes, begin, *item) && find_text(bytes, begin, "raise"))
+            return true;
+    return false;
+}
+
 size_t phrase_find(const char *bytes, size_t length, size_t from, const char *phrase,
                    size_t phrase_length)
 {
@@ -60,10 +95,7 @@ size_t phrase_find(const char *bytes, size_t length, size_t from, const char *ph
     for (; from < length && (at = memmem(bytes + from, length - from, phrase, phrase_length));
          from++) {
         from = (size_t)(at - bytes);
-        const char *behind = at + phrase_length;
-        bool quoted = from > 0 && behind < bytes + length && (at[-1] == '"' || at[-1] == '\'') &&
-                      at[-1] == *behind;
-        if (!quoted)
+        if (!phrase_is_quoted(bytes, length, from, from + phrase_length))
             return from;
     }
     return SIZE_MAX;
@@ -71,11 +103,67 @@ size_t phrase_find(const char *bytes, size_t length, size_t from, const char *ph
 
 bool phrase_is_advice(const char *bytes, size_t length, size_t begin, size_t end)
 {
-    static const char *const advice[] = {"Tip:",   "tip:",  "Hint:", "hint:",   "if you",   "ifyou",
-                                         "If you", "Ifyou", "avoid", "prevent", "encounter"};
+    static const char *const advice[] = {
+        "Tip:",  "tip:",  "Hint:",   "hint:",     "if you",  "ifyou",         "If you",
+        "Ifyou", "avoid", "prevent", "encounter", "against", "model reports", "modelreports"};
     static const char *const requested[] = {"allocat"};
     return phrase_may_hold(bytes, begin, advice, sizeof advice / sizeof *advice) &&
            !phrase_may_hold(bytes + end, length - end, requested, 1);
+}
+
+/* Words of sentences, few of which are in a framework's message. */
+static size_t count_words(const char *raw, size_t length)
+{
+    static const char *const words[] = {"the",  "you",    "your", "may",  "might", "can", "could",
+                                        "when", "should", "if",   "or",   "we",    "I",   "this",
+                                        "that", "it",     "is",   "are",  "a",     "an",  "my",
+                                        "how",  "get",    "got",  "with", "for"};
+    size_t count = 0;
+    for (size_t i = 0; i < length;) {
+        size_t end = i;
+        while (end < length && isalpha((unsigned char)raw[end]))
+            end++;
+        EACH_OF (word, words)
+            count += end - i == strlen(*word) && strncasecmp(raw + i, *word, end - i) == 0;
+        i = end + 1;
+    }
+    return count;
+}
+
+/* A comment or a statement. */
+static bool is_source_code(const char *line, size_t length)
+{
+    static const char *const begins[] = {
+        "# ",     "##",     "//",    "/*",     "* ",      "return ", "raise ", "assert",
+        "print(", "printf", "echo ", "throw ", "#define", "export ", "def ",   "case "};
+    EACH_OF (begin, begins)
+        if (length >= strlen(*begin) && memcmp(line, *begin, strlen(*begin)) == 0)
+            return true;
+    return false;
+}
+
+enum { SENTENCE_WORDS = 3 };
+
+bool phrase_is_prose(const char *raw, size_t length)
+{
+    static const char *const messages[] = {"llocat", "rror:", "ERROR", "xception:"};
+    static const char *const kinds[] = {"memory error", "memory issue", "memory problem",
+                                        "memory exception"};
+    size_t begin = 0;
+    while (begin < length && raw[begin] == ' ')
+        begin++;
+    while (length > begin && (raw[length - 1] == ' ' || raw[length - 1] == '\t'))
+        length--;
+    if (begin == length)
+        return false;
+    if (is_source_code(raw + begin, length - begin))
+        return true;
+    if (phrase_may_hold(raw, length, messages, 4))
+        return false;
+    bool is_table = raw[begin] == '|' && raw[length - 1] == '|' && length - begin > 1;
+    bool is_statement = raw[length - 1] == ';' || raw[length - 1] == '{' || raw[length - 1] == '\\';
+    return raw[begin] == '#' || is_table || is_statement ||
+           phrase_may_hold(raw, length, kinds, 4) || count_words(raw, length) >= SENTENCE_WORDS;
 }
 
 static bool is_harmless(const char *line, size_t length)
@@ -94,6 +182,9 @@ enum oom_framework oom_line_framework(const char *line, size_t length)
     if (!phrase_may_hold(line, length, words, sizeof words / sizeof *words))
         return OOM_NONE;
     for (const struct oom_phrase *phrase = oom_phrases; phrase->text; phrase++) {
+        if (phrase->kind != OOM_KIND_GPU || phrase->front ||
+            phrase->flags & (OOM_PHRASE_LINE | OOM_PHRASE_END | OOM_PHRASE_CAUGHT))
+            continue;
         size_t at = phrase_find(line, length, 0, phrase->text, strlen(phrase->text));
         if (at >= first)
             continue;
@@ -252,6 +343,14 @@ enum oom_setting line_expandable(const char *raw, size_t length)
     AUTO_TEXT struct text value = {0};
     text_add_bytes(&value, found, length - before);
     return oom_expandable(text_get(&value));
+}
+
+/* llama.cpp prints the driver's error without a name, and its own lines around it. */
+enum oom_framework line_program(const char *raw, size_t length)
+{
+    static const char *const ggml[] = {"ggml_", "llm_load_", "load_tensors:", "llama_model_load"};
+    return phrase_may_hold(raw, length, ggml, sizeof ggml / sizeof *ggml) ? OOM_LLAMA_CPP
+                                                                          : OOM_NONE;
 }
 
 /* Which frame of a traceback says where memory ran out: "in pin_memory" is that of PyTorch's

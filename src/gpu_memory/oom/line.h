@@ -19,10 +19,18 @@ enum oom_framework oom_line_framework(const char *line, size_t length);
 size_t phrase_find(const char *bytes, size_t length, size_t from, const char *phrase,
                    size_t phrase_length);
 
+/* Whether the phrase from begin to end is a quotation: alone between quotes, part of a longer name,
+ * source code that raises it, or text that is cut where a number would follow. */
+bool phrase_is_quoted(const char *bytes, size_t length, size_t begin, size_t end);
+
 /* Whether the phrase at bytes from begin to end is advice ("Tip: if you see ..."), not a failure. A
  * message that says what was requested is a failure whatever comes before it. Blanks may be there
  * or not. */
 bool phrase_is_advice(const char *bytes, size_t length, size_t begin, size_t end);
+
+/* Whether a line is text for people: a heading, a row of a table, sentences. A line that has
+ * the size requested, or names an error, is not. */
+bool phrase_is_prose(const char *raw, size_t length);
 
 /* Whether any of the words is in it. */
 bool phrase_may_hold(const char *bytes, size_t length, const char *const *words, size_t count);
@@ -39,6 +47,7 @@ size_t source_read(const char *line, size_t length, char *out, size_t size);
 int64_t line_epoch(const char *raw, size_t length); /* the last that it names; -1: none */
 int64_t line_batch(const char *raw, size_t length); /* the batch size that it names; 0: none */
 enum oom_setting line_expandable(const char *raw, size_t length);
+enum oom_framework line_program(const char *raw, size_t length); /* that prints it */
 enum oom_origin line_origin(const char *raw, size_t length);
 
 #endif

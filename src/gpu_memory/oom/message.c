@@ -22,6 +22,8 @@ const char *oom_figure_name(enum oom_figure figure)
     return names[figure];
 }
 
+enum { STATS_LINES = 40 };
+
 /* The words around a size say what it is. All rows: PyTorch's source from 1.0 to 2.11
  * (CUDACachingAllocator.cpp, CUDAMallocAsyncAllocator.cpp), XLA's bfc_allocator.cc, CuPy's
  * memory.pyx, and the same as people put it into lists. */
@@ -71,7 +73,50 @@ static const struct clause {
     {"reservedintotalbypytorch:", "", OOM_RESERVED},
     {"reservedbypytorch:", "", OOM_RESERVED},
     {"reservedintotal:", "", OOM_RESERVED},
-    {"allocatedsofar:", "", OOM_RESERVED}, /* CuPy: all that its pool has from the driver */
+    {"allocatedsofar:", "", OOM_RESERVED},        /* CuPy: all that its pool has from the driver */
+    {"outofmemorytoallocate", "", OOM_REQUESTED}, /* CuPy below 8 */
+    {"bytes(total", "", OOM_RESERVED},
+    {"failedtoallocaterequestfor", "", OOM_REQUESTED},
+    {"totalallocation:", "", OOM_OWN}, /* XLA: all that the program would need */
+    {"maxallowed:", "", OOM_ALLOWED},  /* MPS */
+    {"mpsallocated:", "", OOM_ALLOCATED},
+    {"", "kvcacheisneeded", OOM_REQUESTED}, /* vLLM */
+    {"availablekvcachememory(", "", OOM_FREE},
+    {"allocating", "ondevice", OOM_REQUESTED},        /* ggml */
+    {"cannotallocate", "memoryongpu", OOM_REQUESTED}, /* Paddle */
+    {"availablememoryisonly", "", OOM_FREE},
+    {"", "memoryhasbeenallocated~", OOM_ALLOCATED},
+    {"calloc", "", OOM_REQUESTED},                       /* NCCL */
+    {"amountofgpumemory(", ")couldnot~", OOM_REQUESTED}, /* TensorRT */
+    {"devicerequest:", "available", OOM_REQUESTED},
+    {"available:", "", OOM_FREE},
+    {"failedtoalloc", "onhost", OOM_REQUESTED},         /* TensorFlow */
+    {"unabletoallocate", "foranarray~", OOM_REQUESTED}, /* numpy */
+    {"can'tallocate", "ofmemory~", OOM_REQUESTED},      /* ggml on SYCL */
+    {"invalidbuffersize:", "", OOM_REQUESTED},          /* MPS */
+    {"allocatetensorwith", "", OOM_REQUESTED},          /* DirectML */
+    {"buffer,size=", "", OOM_REQUESTED},                /* ggml on Metal */
+    {"error(failedtoallocate", "", OOM_REQUESTED},      /* RMM */
+    {"memoryallocationof", "failed~", OOM_REQUESTED},   /* Rust */
+    {"moresystemmemory(", "", OOM_REQUESTED},           /* ollama */
+    {"thanisavailable(", "", OOM_FREE},
+    {"cannotallocate", "", OOM_REQUESTED},  /* bash */
+    {"utilization(#,", ")", OOM_REQUESTED}, /* vLLM */
+    {"wasrunningwas#gb/", "", OOM_TOTAL},   /* Ray */
+    {"kb,limit", ",failcnt", OOM_TOTAL},    /* the kernel, of a cgroup */
+};
+
+/* Numbers of bytes without a unit. */
+static const struct clause plain_clauses[] = {
+    {"bufferofsize", "", OOM_REQUESTED}, /* ONNX Runtime, ggml */
+    {"allocationofsize", "", OOM_REQUESTED},
+    {"memoryofsize:", "", OOM_REQUESTED}, /* TensorFlow, pinned */
+    {"totalmemoryreported:", "", OOM_TOTAL},
+    {"required:", "", OOM_REQUESTED}, /* Triton */
+    {"hardwarelimit:", "", OOM_TOTAL},
+    {"hostallocationofsize", "failed~", OOM_REQUESTED}, /* Caffe */
+    {"needmemory:", "", OOM_REQUESTED},                 /* darknet */
+    {"available:", "", OOM_FREE},
 };
 
 struct words {
@@ -84,19 +129,32 @@ static bool is_ascii_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
+/* '#' is a number. */
 static bool words_end_with(struct words words, const char *end)
 {
-    size_t length = strlen(end);
-    return length <= words.length &&
-           strncasecmp(words.text + words.length - length, end, length) == 0;
+    size_t i = words.length, k = strlen(end);
+    for (; k > 0; k--) {
+        if (end[k - 1] == '#') {
+            size_t before = i;
+            while (i > 0 && (ascii_is_digit(words.text[i - 1]) || words.text[i - 1] == '.'))
+                i--;
+            if (i == before)
+                return false;
+        } else if (i == 0 || (words.text[--i] | 0x20) != (end[k - 1] | 0x20)) {
+            return false;
+        }
+    }
+    return true;
 }
 
-/* And no longer word begins so: "free" is not "freed". */
+/* And no longer word begins so: "free" is not "freed"; with '~' any may. */
 static bool begins_with(struct words words, const char *begin)
 {
     size_t length = strlen(begin);
+    bool any = length > 0 && begin[length - 1] == '~';
+    length -= any;
     return length <= words.length && strncasecmp(words.text, begin, length) == 0 &&
-           (length == 0 || length == words.length || !is_ascii_letter(words.text[length]));
+           (any || length == 0 || length == words.length || !is_ascii_letter(words.text[length]));
 }
 
 /* "Process968has" in front of "520.00MiBmemoryinuse", or "Process968:" in a list: the pid, or
@@ -134,12 +192,10 @@ static bool add_message_process(struct words before, struct words behind, struct
 }
 
 /* What was said once stays. */
-static bool assign_size(struct words before, struct words behind, struct oom_size size,
-                        struct oom *out)
+static bool assign_clause(const struct clause *rows, size_t count, struct words before,
+                          struct words behind, struct oom_size size, struct oom *out)
 {
-    if (add_message_process(before, behind, size, out))
-        return true;
-    EACH_OF (clause, clauses) {
+    EACH (clause, rows, count) {
         if (!words_end_with(before, clause->before) || !begins_with(behind, clause->behind))
             continue;
         if (out->of[clause->figure].valid || !size.valid)
@@ -150,11 +206,67 @@ static bool assign_size(struct words before, struct words behind, struct oom_siz
     return false;
 }
 
+static bool assign_size(struct words before, struct words behind, struct oom_size size,
+                        struct oom *out)
+{
+    return add_message_process(before, behind, size, out) ||
+           assign_clause(clauses, sizeof clauses / sizeof *clauses, before, behind, size, out);
+}
+
+/* Larger numbers are not sizes: no machine has that much. */
+#define PLAIN_MOST (UINT64_C(1) << 56)
+
+static size_t read_unitless_bytes(struct words front, struct words rest, struct oom *out)
+{
+    size_t digits = 0;
+    uint64_t number = 0;
+    for (; digits < rest.length && digits < 20 && ascii_is_digit(rest.text[digits]); digits++)
+        if (__builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, (uint64_t)(rest.text[digits] - '0'), &number))
+            return 0;
+    struct words behind = {rest.text + digits, rest.length - digits};
+    if (number > PLAIN_MOST ||
+        (behind.length > 1 && behind.text[0] == '.' && ascii_is_digit(behind.text[1])) ||
+        !assign_clause(plain_clauses, sizeof plain_clauses / sizeof *plain_clauses, front, behind,
+                       oom_size_of(number), out))
+        return 0;
+    return digits;
+}
+
+/* "(19.71/22.05GiB)onstartup": the unit is printed once. */
+static size_t read_free_of_total(struct words front, struct words rest, struct oom *out)
+{
+    struct oom_size free, total;
+    char text[32];
+    size_t first = 0;
+    while (first < rest.length && (ascii_is_digit(rest.text[first]) || rest.text[first] == '.'))
+        first++;
+    if (!words_end_with(front, "(") || first == rest.length || rest.text[first] != '/')
+        return 0;
+    size_t second = oom_size_read(rest.text + first + 1, rest.length - first - 1, &total);
+    struct words behind = {rest.text + first + 1 + second, rest.length - first - 1 - second};
+    size_t digits = 0;
+    while (digits < second && strchr("0123456789.", rest.text[first + 1 + digits]))
+        digits++;
+    size_t unit = second - digits;
+    if (second == 0 || !begins_with(behind, ")onstartup~") || first + unit >= sizeof text)
+        return 0;
+    memcpy(text, rest.text, first);
+    memcpy(text + first, rest.text + first + 1 + digits, unit);
+    if (oom_size_read(text, first + unit, &free) == 0 || out->of[OOM_FREE].valid)
+        return 0;
+    out->of[OOM_FREE] = free;
+    out->of[OOM_TOTAL] = total;
+    return first + 1 + second;
+}
+
 /* Not amid one: "139.80", "8,000"; but a sentence may end in front of it: "in use. 2.50 GiB". */
 static bool begins_number(const char *squeezed, size_t i)
 {
     char before = i > 0 ? squeezed[i - 1] : ' ';
     bool parted = before == '.' || before == ',';
+    if (words_end_with((struct words){squeezed, i}, "memoryutilization(#,"))
+        return ascii_is_digit(squeezed[i]);
     return ascii_is_digit(squeezed[i]) && !ascii_is_digit(before) &&
            !(parted && i > 1 && ascii_is_digit(squeezed[i - 2]));
 }
@@ -166,10 +278,19 @@ size_t message_scan(const char *squeezed, size_t length, size_t *from, struct oo
         if (!begins_number(squeezed, i))
             continue;
         struct oom_size size;
+        struct words front = {squeezed, i}, rest = {squeezed + i, length - i};
         size_t taken = oom_size_read(squeezed + i, length - i, &size);
-        if (taken == 0)
+        if (taken == 0) {
+            taken = read_free_of_total(front, rest, out);
+            taken = taken > 0 ? taken : read_unitless_bytes(front, rest, out);
+            if (taken == 0)
+                continue;
+            i += taken - 1;
+            found++;
+            *from = i + 1;
             continue;
-        struct words front = {squeezed, i}, behind = {squeezed + i + taken, length - i - taken};
+        }
+        struct words behind = {squeezed + i + taken, length - i - taken};
         i += taken - 1;
         if (!assign_size(front, behind, size, out))
             continue;
@@ -197,8 +318,10 @@ static void read_gpu(struct words words, const char *const *fronts, struct oom *
         for (; digits < rest.length && digits < 4 && ascii_is_digit(rest.text[digits]); digits++)
             number = number * 10 + (rest.text[digits] - '0');
         /* "GPU10.76GiB" has no number but a size. */
-        if (digits > 0 && (digits == rest.length ||
-                           (rest.text[digits] != '.' && !ascii_is_digit(rest.text[digits]))))
+        bool is_size = digits < rest.length && ascii_is_digit(rest.text[digits]);
+        is_size = is_size || (digits + 1 < rest.length && rest.text[digits] == '.' &&
+                              ascii_is_digit(rest.text[digits + 1]));
+        if (digits > 0 && !is_size)
             out->gpu = number;
     }
 }
@@ -278,12 +401,81 @@ static void read_shape(struct words words, struct oom *out)
         out->of[OOM_REQUESTED] = oom_size_of(product);
 }
 
+/* numpy below 1.18 gives no size: "withshape(77760,256)anddatatypefloat64". */
+static void read_numpy_shape(struct words words, struct oom *out)
+{
+    static const char *const kinds[] = {"float", "int", "uint", "complex"};
+    struct words shape = find_after(words, "arraywithshape("),
+                 type = find_after(shape, ")anddatatype");
+    const char *end = shape.length ? memchr(shape.text, ')', shape.length) : NULL;
+    uint64_t product = 0, bits = 0;
+    if (!end || out->of[OOM_REQUESTED].valid)
+        return;
+    shape.length = (size_t)(end - shape.text);
+    shape.length -= shape.length > 0 && shape.text[shape.length - 1] == ',';
+    EACH_OF (kind, kinds) {
+        size_t length = strlen(*kind), i = length;
+        if (type.length <= length || memcmp(type.text, *kind, length) != 0)
+            continue;
+        for (; i < type.length && i < length + 3 && ascii_is_digit(type.text[i]); i++)
+            bits = bits * 10 + (uint64_t)(type.text[i] - '0');
+    }
+    if (bits >= 8 && multiply(shape, &product) &&
+        !__builtin_mul_overflow(product, bits / 8, &product))
+        out->of[OOM_REQUESTED] = oom_size_of(product);
+}
+
 bool message_end(const char *squeezed, size_t length, struct oom *out)
 {
     static const char *const fronts[] = {"device:GPU:", "GPU:", "GPU_", "GPU", "cuda:", NULL};
     struct words words = {squeezed, length};
     read_gpu(words, fronts, out);
     read_shape(words, out);
-    return !find_after(words, "callerindicatesthatthisisnotafailure").text &&
-           !find_after(words, "device:CPU:").text && !find_after(words, "byallocatorcpu").text;
+    read_numpy_shape(words, out);
+    if (find_after(words, "morethan1EBmemory").text)
+        out->cause = OOM_CAUSE_PROGRAM;
+    if (find_after(words, "device:CPU:").text || find_after(words, "byallocatorcpu").text) {
+        out->kind = OOM_KIND_HOST;
+        out->cause = OOM_CAUSE_HOST_CAPACITY;
+    }
+    /* Autotuning tries kernels that do not fit. */
+    if (find_after(words, "Ignoringthischoice").text)
+        out->went_on = true;
+    /* TensorFlow tries a faster algorithm, and takes another. */
+    if (find_after(words, "callerindicatesthatthisisnotafailure").text) {
+        out->went_on = true;
+        out->cause = OOM_CAUSE_WORKSPACE;
+    }
+    return true;
+}
+
+void message_stats_read(struct message_stats *stats, uint64_t line, const char *raw, size_t length)
+{
+    static const struct {
+        const char *name;
+        bool is_limit;
+    } rows[] = {{"Limit:", true}, {"InUse:", false}};
+    EACH_OF (row, rows) {
+        size_t i = strlen(row->name);
+        uint64_t number = 0;
+        if (length <= i || memcmp(raw, row->name, i) != 0)
+            continue;
+        while (i < length && raw[i] == ' ')
+            i++;
+        for (; i < length && ascii_is_digit(raw[i]) && number < PLAIN_MOST; i++)
+            number = number * 10 + (uint64_t)(raw[i] - '0');
+        *(row->is_limit ? &stats->limit : &stats->in_use) = number;
+        stats->line = line;
+    }
+}
+
+void message_add_stats(const struct message_stats *stats, uint64_t line, struct oom *out)
+{
+    bool is_theirs = out->framework == OOM_TENSORFLOW || out->framework == OOM_XLA;
+    if (!is_theirs || stats->line == 0 || line - stats->line > STATS_LINES ||
+        stats->in_use > stats->limit || out->of[OOM_TOTAL].valid)
+        return;
+    out->of[OOM_TOTAL] = oom_size_of(stats->limit);
+    out->of[OOM_ALLOCATED] = oom_size_of(stats->in_use);
+    out->of[OOM_FREE] = oom_size_of(stats->limit - stats->in_use);
 }

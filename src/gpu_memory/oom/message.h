@@ -19,4 +19,11 @@ void message_front(const char *squeezed, size_t length, struct oom *out);
  * memory. */
 bool message_end(const char *squeezed, size_t length, struct oom *out);
 
+/* Lines of TensorFlow's allocator in front of "OOM when allocating". */
+struct message_stats {
+    uint64_t line, limit, in_use;
+};
+void message_stats_read(struct message_stats *stats, uint64_t line, const char *raw, size_t length);
+void message_add_stats(const struct message_stats *stats, uint64_t line, struct oom *out);
+
 #endif

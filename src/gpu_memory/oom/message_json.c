@@ -50,6 +50,21 @@ static const struct record_field printed_fields[] = {
     RECORD_BYTES_IF(struct printed_memory, reserved_last, "reserved_last_bytes", reserved_last),
     {0}};
 
+static const char *memory_kind_name(enum oom_kind kind)
+{
+    static const char *const names[] = {"gpu", "host", "onchip"};
+    return names[kind];
+}
+
+static json_t *traceback_place_json(const struct oom_place *place)
+{
+    if (!place->file[0])
+        return json_null();
+    return json_pack("{s:o, s:o, s:o}", "file", json_text_or_null(place->file), "line",
+                     place->line < 0 ? json_null() : json_integer(place->line), "function",
+                     json_filled_or_null(place->function));
+}
+
 json_t *oom_message_json(const struct oom *message, const struct oom_diagnosis *diagnosis)
 {
     json_t *json = record_json(line_fields, message), *says = json_object(),
@@ -67,10 +82,12 @@ json_t *oom_message_json(const struct oom *message, const struct oom_diagnosis *
     json_object_update_new(
         json,
         json_pack(
-            "{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:b, s:o, s:o, s:s, s:b, s:b, s:b, s:o, s:o, "
+            "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:b, s:o, s:o, s:s, s:b, s:b, s:b, "
+            "s:o, s:o, "
             "s:o}",
-            "source", json_filled_or_null(message->source), "gpu",
-            message->gpu < 0 ? json_null() : json_integer(message->gpu), "shape",
+            "kind", memory_kind_name(diagnosis->kind), "place",
+            traceback_place_json(&message->place), "source", json_filled_or_null(message->source),
+            "gpu", message->gpu < 0 ? json_null() : json_integer(message->gpu), "shape",
             json_filled_or_null(message->shape), "text", json_filled_or_null(message->text), "says",
             says, "processes", processes, "processes_left_out",
             (json_int_t)message->processes_left_out, "worked_out",

@@ -13,11 +13,13 @@ static const struct {
     uint64_t unit, least; /* of the least that people mean by it */
 } units[] = {
     {"bytes", 1, 1},
+    {"Bytes", 1, 1},
     {"KiB", UINT64_C(1) << 10, UINT64_C(1) << 10},
     {"MiB", UINT64_C(1) << 20, UINT64_C(1) << 20},
     {"GiB", UINT64_C(1) << 30, UINT64_C(1) << 30},
     {"TiB", UINT64_C(1) << 40, UINT64_C(1) << 40},
     {"KB", UINT64_C(1) << 10, 1000},
+    {"kB", UINT64_C(1) << 10, UINT64_C(1) << 10}, /* the kernel */
     {"MB", UINT64_C(1) << 20, 1000000},
     {"GB", UINT64_C(1) << 30, 1000000000},
     {"TB", UINT64_C(1) << 40, 1000000000000},
@@ -80,10 +82,12 @@ size_t oom_size_read(const char *text, size_t length, struct oom_size *out)
     *out = (struct oom_size){0};
     for (size_t i = 0; number.length > 0 && i < sizeof units / sizeof *units; i++) {
         size_t name = strlen(units[i].name);
-        if (length - number.length < name || memcmp(text + number.length, units[i].name, name) != 0)
+        /* numpy: "116. GiB" */
+        size_t at = number.length + (number.length < length && text[number.length] == '.');
+        if (length - at < name || memcmp(text + at, units[i].name, name) != 0)
             continue;
         *out = make_oom_size(&number, units[i].unit, units[i].least);
-        return number.length + name;
+        return at + name;
     }
     return 0;
 }

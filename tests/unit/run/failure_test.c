@@ -1,4 +1,5 @@
 /* What made an attempt fail, told apart, with the line of the log that showed it. */
+#include "gpu_memory/oom/line.h"
 #include "gpu_memory/oom/oom.h"
 #include "run/outcome.h"
 
@@ -262,13 +263,15 @@ static void the_search_misses_no_phrase_of_a_gpu_whose_memory_ran_out(void **sta
     struct joblog *joblog = joblog_new(&options, NULL);
     assert_non_null(joblog);
     uint64_t lines = 0;
-    for (const struct oom_phrase *phrase = oom_phrases; phrase->text; phrase++, lines++) {
+    for (const struct oom_phrase *phrase = oom_phrases; phrase->text; phrase++) {
+        if (oom_line_framework(phrase->text, strlen(phrase->text)) == OOM_NONE)
+            continue;
         assert_true(joblog_add_bytes(joblog, phrase->text, strlen(phrase->text), 1, NULL));
         assert_true(joblog_add_bytes(joblog, "\n", 1, 1, NULL));
-        if (joblog_result(joblog, 0)->line != lines + 1)
+        if (joblog_result(joblog, 0)->line != ++lines)
             fail_msg("not found: %s", phrase->text);
     }
-    assert_true(lines > 10);
+    assert_true(lines > 30);
     joblog_free(joblog);
 }
 

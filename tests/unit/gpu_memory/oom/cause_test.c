@@ -119,8 +119,12 @@ static void both_meanings_of_the_old_messages_come_to_one_diagnosis(void **state
         double missing_mib, reserved_mib, unlisted_mib;
         enum oom_cause cause;
     } rows[] = {
-        /* 12.00 + 179 KiB reserved; 16 GiB would never fit */
+        /* 16 GiB never fit in 11.93 GiB */
         {"16.00 GiB", "11.93 GiB", "4.00 GiB", "7.33 GiB", "179.00 KiB", "4.00 GiB", 8878.08, 4096,
+         614, //
+         OOM_CAUSE_GIANT},
+        /* 4 GiB of tensors and 11 GiB are more than 11.93 GiB */
+        {"11.00 GiB", "11.93 GiB", "4.00 GiB", "7.33 GiB", "179.00 KiB", "4.00 GiB", 3758.08, 4096,
          614, //
          OOM_CAUSE_CAPACITY},
         /* 245 MiB of 10003.72 MiB are 2.4 %: less than a twentieth */
@@ -216,7 +220,7 @@ static void a_little_slack_on_a_full_gpu_is_capacity(void **state)
     assert_near(diagnosis.unallocated, 0.15 * GIB, 2);
     assert_true(has_reason(&diagnosis, "the tensor itself may have been as small as 1 MiB"));
     assert_order(&diagnosis,
-                 "expandable_segments smaller_batch mixed_precision activation_checkpointing");
+                 "smaller_batch mixed_precision activation_checkpointing expandable_segments");
     oom_diagnosis_fini(&diagnosis);
 }
 
@@ -353,13 +357,7 @@ static void without_numbers_the_cause_is_unknown(void **state)
     (void)state;
     static const char *const logs[] = {
         "RuntimeError: CUDA error: out of memory\n",
-        "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 bytes.\n",
-        /* it says itself that there was enough */
-        "CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 9.00 GiB of "
-        "which 5.00 GiB is "
-        "free. Of the "
-        "allocated memory 3.00 GiB is allocated by PyTorch, and 0.10 GiB is reserved by PyTorch "
-        "but unallocated.\n",
+        "RuntimeError: CUDA driver error: out of memory\n",
     };
     for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
         struct oom_diagnosis diagnosis;
@@ -367,7 +365,64 @@ static void without_numbers_the_cause_is_unknown(void **state)
         assert_int_equal(diagnosis.cause, OOM_CAUSE_UNKNOWN);
         assert_true(diagnosis.reasons.count >= 1);
         assert_false(diagnosis.expandable_fits);
-        assert_string_equal(diagnosis.remedies[0].name, "stop_holder");
+        assert_string_equal(diagnosis.remedies[0].name, "smaller_pieces");
+        oom_diagnosis_fini(&diagnosis);
+    }
+}
+
+/* Each row: a message whose figures, words or traceback decide. */
+static void cases_of_their_own_have_their_cause_and_first_remedy(void **state)
+{
+    (void)state;
+#define PYTORCH(requested, total, free, allocated, unallocated)                                 \
+    "CUDA out of memory. Tried to allocate " requested ". GPU 0 has a total capacity of " total \
+    " of which " free " is free. Of the allocated memory " allocated                            \
+    " is allocated by PyTorch, and " unallocated " is reserved by PyTorch but unallocated.\n"
+#define FULL                        PYTORCH("1.00 GiB", "9.00 GiB", "0.10 GiB", "8.00 GiB", "0.01 GiB")
+#define FRAME(file, function, code) "  File \"" file "\", line 9, in " function "\n    " code "\n"
+    static const struct {
+        const char *log, *cause, *remedy;
+    } rows[] = {
+        {PYTORCH("1.00 GiB", "9.00 GiB", "5.00 GiB", "3.00 GiB", "0.10 GiB"), "free_above_request",
+         "restart_process"},
+        {PYTORCH("110.00 GiB", "79.00 GiB", "70.00 GiB", "3.00 GiB", "0.10 GiB"), "giant_request",
+         "cut_tensor"},
+        {"CUDA out of memory. Tried to allocate more than 1EB memory.\n", "bug_size",
+         "bug_in_program"},
+        {PYTORCH("1.00 GiB", "9.00 GiB", "12.00 GiB", "3.00 GiB", "0.10 GiB"), "impossible_figures",
+         "smaller_batch"},
+        {"[rank3]: CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of "
+         "9.00 "
+         "GiB of which 0.10 GiB is free. Process 7 has 5.00 GiB memory in use. Including "
+         "non-PyTorch "
+         "memory, this process has 3.90 GiB memory in use.\n",
+         "rank_placement", "set_device_of_rank"},
+        {FRAME("a.py", "validate", "y = model(x)") FULL, "no_grad_missing",
+         "no_grad_in_evaluation"},
+        {FRAME("a.py", "step", "loss = F.cross_entropy(x, y)") FULL, "logits", "chunked_loss"},
+        {FRAME("a.py", "f", "attn_weights = torch.matmul(q, k)") FULL, "attention",
+         "flash_attention"},
+        {FRAME("a.py", "f", "optimizer.step()") FULL, "optimizer_state", "8bit_optimizer"},
+        {FRAME("a.py", "f", "losses.append(loss)") FULL, "growth", "drop_references"},
+        {FRAME("a.py", "f", "losses.append(loss.item())") FULL, "capacity", "smaller_batch"},
+        {"ValueError: No available memory for the cache blocks. Try increasing\n", "kv_cache",
+         "gpu_memory_utilization"},
+        {"slurmstepd: error: Detected 1 oom_kill event in StepId=7.0.\n", "host_cgroup",
+         "raise_cgroup_limit"},
+        {"RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error.\n", "shm",
+         "larger_shm"},
+        {"OSError: [Errno 28] No space left on device: '/tmp/a.pt'\n", "disk_full", "free_disk"},
+        {"epoch 3\nKilled\n", "host_killed", "more_host_memory"},
+        {"out of resource: shared memory, Required: 66560, Hardware limit: 65536.\n",
+         "shared_memory", "smaller_blocks"},
+    };
+    EACH_OF (row, rows) {
+        struct oom_diagnosis diagnosis;
+        diagnose(row->log, &nothing_known, &diagnosis);
+        assert_string_equal(oom_cause_name(diagnosis.cause), row->cause);
+        assert_true(diagnosis.reasons.count >= 1);
+        assert_true(diagnosis.remedy_count >= 1);
+        assert_string_equal(diagnosis.remedies[0].name, row->remedy);
         oom_diagnosis_fini(&diagnosis);
     }
 }
@@ -492,9 +547,9 @@ static void remedies_are_those_of_the_framework(void **state)
     static const struct {
         const char *log, *order;
     } rows[] = {
-        {"RuntimeError: CUDA error: out of memory\n", "stop_holder smaller_pieces"},
+        {"RuntimeError: CUDA error: out of memory\n", "smaller_pieces stop_holder"},
         {"RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 bytes.\n",
-         "stop_holder no_preallocation smaller_batch mixed_precision activation_checkpointing"},
+         "smaller_batch_or_input mixed_precision activation_checkpointing"},
         {"Out of memory allocating 3,000,000,000 bytes (allocated so far: 2,000,000,000 bytes, "
          "limit set to: "
          "4,000,000,000 bytes).\n",
@@ -590,9 +645,9 @@ static void a_traceback_through_pinning_names_pinned_memory(void **state)
          "RuntimeError: CUDA error: out of memory\n", "unpin", OOM_CAUSE_PINNED},
         /* an option is no frame */
         {"DataLoader(data, pin_memory=True)\n", "RuntimeError: CUDA error: out of memory\n",
-         "stop_holder smaller_pieces", OOM_CAUSE_UNKNOWN},
+         "smaller_pieces stop_holder", OOM_CAUSE_UNKNOWN},
         {"RuntimeError: Caught RuntimeError in DataLoader worker process 0.\n",
-         "RuntimeError: CUDA error: out of memory\n", "stop_holder leave_workers smaller_pieces",
+         "RuntimeError: CUDA error: out of memory\n", "leave_workers smaller_pieces stop_holder",
          OOM_CAUSE_UNKNOWN},
         /* the message counts the GPU's memory */
         {"RuntimeError: Caught RuntimeError in pin memory thread for device 0.\n", seed,
@@ -642,6 +697,7 @@ UNIT_TESTS(void)
         cmocka_unit_test(a_cap_is_told_from_a_full_gpu),
         cmocka_unit_test(growth_is_the_cause_where_without_it_all_had_fitted),
         cmocka_unit_test(without_numbers_the_cause_is_unknown),
+        cmocka_unit_test(cases_of_their_own_have_their_cause_and_first_remedy),
         cmocka_unit_test(a_failure_in_a_later_epoch_may_be_growth_as_well),
         cmocka_unit_test(growth_is_excluded_where_recorded_epochs_stayed_level),
         cmocka_unit_test(the_log_itself_shows_that_expandable_segments_were_on),

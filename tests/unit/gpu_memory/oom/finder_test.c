@@ -220,13 +220,198 @@ static void other_frameworks_are_read(void **state)
                                     [OOM_RESERVED] = "1024 bytes",
                                     [OOM_ALLOWED] = "4000000000 bytes"},
                                    NULL});
-    assert_says("cuda_driver.cc:175] failed to allocate 2.00G (2147483648 bytes) from device: "
-                "CUDA_ERROR_OUT_OF_MEMORY: out "
-                "of memory\n",
-                &(struct expected){OOM_CUDA, 1, -1, {[OOM_REQUESTED] = "2147483648 bytes"}, NULL});
+    assert_says(
+        "cuda_driver.cc:175] failed to allocate 2.00G (2147483648 bytes) from device: "
+        "CUDA_ERROR_OUT_OF_MEMORY: out "
+        "of memory\n",
+        &(struct expected){OOM_TENSORFLOW, 1, -1, {[OOM_REQUESTED] = "2147483648 bytes"}, NULL});
     assert_says("a\nb\nRuntimeError: CUDA error: out of memory\nCUDA kernel errors might be "
                 "asynchronously reported\n",
                 &(struct expected){OOM_CUDA, 3, -1, {NULL}, NULL});
+}
+
+/* Each framework's own wording, with the figures as they stand in it. */
+static void servers_and_libraries_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *log;
+        struct expected expected;
+        enum oom_kind kind;
+    } rows[] = {
+        {"ValueError: Free memory on device cuda:1 (19.71/22.05 GiB) on startup is less than "
+         "desired GPU memory utilization (0.9, 19.84 GiB). Decrease\n",
+         {OOM_VLLM,
+          1,
+          1,
+          {[OOM_REQUESTED] = "19.84 GiB", [OOM_FREE] = "19.71 GiB", [OOM_TOTAL] = "22.05 GiB"},
+          NULL},
+         OOM_KIND_GPU},
+        {"ValueError: To serve at least one request with the models's max seq len (61440), (7.50 "
+         "GiB KV cache is needed, which is larger than the available KV cache memory (4.12 GiB).\n",
+         {OOM_VLLM, 1, -1, {[OOM_REQUESTED] = "7.50 GiB", [OOM_FREE] = "4.12 GiB"}, NULL},
+         OOM_KIND_GPU},
+        {"allocating 12000.00 MiB on device 2: cudaMalloc failed: out of "
+         "memory\nalloc_tensor_range: "
+         "failed to allocate CUDA2 buffer of size 12582912000\n",
+         {OOM_LLAMA_CPP, 1, -1, {[OOM_REQUESTED] = "12000.00 MiB"}, NULL},
+         OOM_KIND_GPU},
+        {"src/storage/./pooled_storage_manager.h:80: cudaMalloc failed: out of memory\n",
+         {OOM_MXNET, 1, -1, {NULL}, NULL},
+         OOM_KIND_GPU},
+        {"MPS backend out of memory (MPS allocated: 15.69 GiB, other allocations: 2.44 MiB, max "
+         "allowed: 18.13 GiB). Tried to allocate 5.78 GiB on private pool.\n",
+         {OOM_MPS,
+          1,
+          -1,
+          {[OOM_REQUESTED] = "5.78 GiB",
+           [OOM_ALLOWED] = "18.13 GiB",
+           [OOM_ALLOCATED] = "15.69 GiB"},
+          NULL},
+         OOM_KIND_GPU},
+        {"Failed to allocate memory for requested buffer of size 643840\n",
+         {OOM_ONNX, 1, -1, {[OOM_REQUESTED] = "643840 bytes"}, NULL},
+         OOM_KIND_GPU},
+        {"running Conv node. Name:'347_nchwc' Failed to allocate memory for requested buffer of "
+         "size 643840\n",
+         {OOM_ONNX, 1, -1, {[OOM_REQUESTED] = "643840 bytes"}, NULL},
+         OOM_KIND_HOST},
+        {"Out of memory error on GPU 0. Cannot allocate 3.125000GB memory on GPU 0, available "
+         "memory is only 121.750000MB.\n",
+         {OOM_PADDLE, 1, 0, {[OOM_REQUESTED] = "3.125 GiB", [OOM_FREE] = "121.75 MiB"}, NULL},
+         OOM_KIND_GPU},
+        {"NCCL WARN Cuda failure 'out of memory'\n\nNCCL WARN Failed to CUDA calloc 6291456 "
+         "bytes\n",
+         {OOM_NCCL, 1, -1, {[OOM_REQUESTED] = "6291456 bytes"}, NULL},
+         OOM_KIND_GPU},
+        {"out of memory to allocate 184320000 bytes (total 1719664640 bytes)\n",
+         {OOM_CUPY,
+          1,
+          -1,
+          {[OOM_REQUESTED] = "184320000 bytes", [OOM_RESERVED] = "1719664640 bytes"},
+          NULL},
+         OOM_KIND_GPU},
+        {"out of resource: shared memory, Required: 66560, Hardware limit: 65536. Reducing\n",
+         {OOM_TRITON, 1, -1, {[OOM_REQUESTED] = "66560 bytes", [OOM_TOTAL] = "65536 bytes"}, NULL},
+         OOM_KIND_ON_CHIP},
+        /* 1000 x 256 x 8 bytes */
+        {"MemoryError: Unable to allocate array with shape (1000, 256) and data type float64\n",
+         {OOM_PYTHON, 1, -1, {[OOM_REQUESTED] = "2048000 bytes"}, NULL},
+         OOM_KIND_HOST},
+        {"OOM when allocating tensor with shape[9] and type float on /device:CPU:0 by allocator "
+         "cpu\n",
+         {OOM_TENSORFLOW, 1, -1, {[OOM_REQUESTED] = "36 bytes"}, NULL},
+         OOM_KIND_HOST},
+        {"RuntimeError: Invalid buffer size: 25.00 GB\n",
+         {OOM_MPS, 1, -1, {[OOM_REQUESTED] = "25 GiB"}, NULL},
+         OOM_KIND_GPU},
+        {"MemoryError: std::bad_alloc: out_of_memory: CUDA error (failed to allocate 1073741824 "
+         "bytes) at: cuda_memory_resource.hpp\n",
+         {OOM_RAPIDS, 1, -1, {[OOM_REQUESTED] = "1073741824 bytes"}, NULL},
+         OOM_KIND_GPU},
+        {"alloc_buffer: can't allocate 3278637056 Bytes of memory on device\n",
+         {OOM_LLAMA_CPP, 1, -1, {[OOM_REQUESTED] = "3278637056 bytes"}, NULL},
+         OOM_KIND_GPU},
+        {"model requires more system memory (5.60 GiB) than is available (3.10 GiB)\n",
+         {OOM_LLAMA_CPP, 1, -1, {[OOM_REQUESTED] = "5.60 GiB", [OOM_FREE] = "3.10 GiB"}, NULL},
+         OOM_KIND_HOST},
+        {"memory allocation of 8589934592 bytes failed\n",
+         {OOM_SYSTEM, 1, -1, {[OOM_REQUESTED] = "8589934592 bytes"}, NULL},
+         OOM_KIND_HOST},
+        {"MemoryError: Unable to allocate 116. GiB for an array with shape (2499, 2499, 2499)\n",
+         {OOM_PYTHON, 1, -1, {[OOM_REQUESTED] = "116 GiB"}, NULL},
+         OOM_KIND_HOST},
+        {"Limit: 1436450816\nInUse: 1352437760\nOOM when allocating tensor with shape[2,8] and "
+         "type "
+         "float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc\nagain: OOM "
+         "when allocating tensor with shape[2,8] and type float on /job:localhost\n",
+         {OOM_TENSORFLOW,
+          3,
+          0,
+          {[OOM_REQUESTED] = "64 bytes",
+           [OOM_TOTAL] = "1436450816 bytes",
+           [OOM_ALLOCATED] = "1352437760 bytes",
+           [OOM_FREE] = "84013056 bytes"},
+          NULL},
+         OOM_KIND_GPU},
+        {"failed call to cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY; total memory "
+         "reported: "
+         "18446744073647226880\n",
+         {OOM_TENSORFLOW, 1, -1, {NULL}, NULL},
+         OOM_KIND_GPU},
+    };
+    EACH_OF (row, rows) {
+        struct oom_list *list = parse(row->log);
+        assert_int_equal(list->found, 1);
+        assert_message(&list->items[0], &row->expected);
+        assert_int_equal(list->items[0].kind, row->kind);
+        oom_list_fini(list);
+        test_free(list);
+    }
+}
+
+/* The kernel, a shell and a launcher report one death. */
+static void a_death_for_host_memory_is_one_message(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *log;
+        enum oom_cause cause;
+        unsigned found;
+    } rows[] = {
+        {"Killed\n", OOM_CAUSE_HOST_KILLED, 1},
+        {"slurm_script: line 28:  8144 Killed    python3 main.py\n", OOM_CAUSE_HOST_KILLED, 1},
+        {"[1]+  Killed                  python train.py\n", OOM_CAUSE_HOST_KILLED, 1},
+        {"python invoked oom-killer: gfp_mask=0x100cca\nMemory cgroup out of memory: Killed "
+         "process "
+         "7 (python) total-vm:11900kB\n",
+         OOM_CAUSE_HOST_LIMIT, 1},
+        {"3 rows were Killed\nKilled by a user\nKilled: no\n", OOM_CAUSE_UNKNOWN, 0},
+        {"Killed\nslurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.batch.\n",
+         OOM_CAUSE_HOST_LIMIT, 1},
+        {"slurmstepd: error: Detected 1 oom_kill event in StepId=7.0.\nKilled\n",
+         OOM_CAUSE_HOST_LIMIT, 1},
+        {"OSError: [Errno 28] No space left on device\nDataLoader worker (pid 7) is killed by "
+         "signal: Bus error. It is possible\n",
+         OOM_CAUSE_SHM, 1},
+        {"OSError: [Errno 28] No space left on device\nKilled\n", OOM_CAUSE_DISK, 2},
+    };
+    EACH_OF (row, rows) {
+        struct oom_list *list = parse(row->log);
+        assert_int_equal(list->found, row->found);
+        if (row->found > 0)
+            assert_int_equal(list->items[0].cause, row->cause);
+        oom_list_fini(list);
+        test_free(list);
+    }
+}
+
+/* Documentation, source code and data that quote a failure. */
+static void a_quoted_failure_is_no_message(void **state)
+{
+    (void)state;
+    static const char *const logs[] = {
+        ".. code-block:: text\n\n    RuntimeError: CUDA error: out of memory\n",
+        "If you get an error similar to\n\n    Error Code 2: OutOfMemory (no further)\n",
+        "test_message_mentions_CUDA_ERROR_OUT_OF_MEMORY PASSED\n",
+        "    raise ValueError(\"No available memory for the cache blocks. \"\n",
+        "class=oom sample=\"RuntimeError: CUDA out of memory. Tried to allocate\"\n",
+        "export A=max_split_size_mb:128   # against CUDA out of memory\n",
+        "return rc == 137 and \"Out of memory: Killed process\" in log\n",
+    };
+    EACH_OF (log, logs) {
+        struct oom_list *list = parse(*log);
+        if (list->found > 0)
+            fail_msg("%s: reported", *log);
+        oom_list_fini(list);
+        test_free(list);
+    }
+    /* What follows the indented block counts. */
+    struct oom_list *list = parse(".. code-block:: text\n\n    quoted\n\nRuntimeError: CUDA error: "
+                                  "out of memory\n");
+    assert_int_equal(list->found, 1);
+    oom_list_fini(list);
+    test_free(list);
 }
 
 /* The same words, whatever stands between them. */
@@ -406,13 +591,41 @@ static void words_far_behind_belong_to_no_message(void **state)
 static void what_is_no_failure_is_no_message(void **state)
 {
     (void)state;
-    struct oom_list *list = parse("    if \"CUDA out of memory\" in str(e):\nAllocator (GPU_0_bfc) "
-                                  "ran out of memory trying to allocate 2.19GiB "
-                                  "with freed_by_count=0. The caller indicates that this is not a "
-                                  "failure, but this may mean that\nOOM when "
-                                  "allocating tensor with shape[9] and type float on /device:CPU:0 "
-                                  "by allocator cpu\nout of memory\n");
+    struct oom_list *list = parse(
+        "    if \"CUDA out of memory\" in str(e):\nout of memory\n## CUDA out of memory\n| CUDA "
+        "out of memory | a smaller batch |\nI got CUDA out of memory, is there a way to see "
+        "it?\nDeePMD: Adjust batch size from 1024 to 2048\nthe pod may end with exit code "
+        "137 if the limit is low\n");
     assert_int_equal(list->found, 0);
+    oom_list_fini(list);
+    test_free(list);
+}
+
+/* The program says itself that it goes on. */
+static void what_was_caught_says_so(void **state)
+{
+    (void)state;
+    static const char *const logs[] = {
+        "Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.19GiB with freed_by_count=0. "
+        "The caller indicates that this is not a failure, but this may mean that\n",
+        "DEEPMD INFO    Adjust batch size from 2048 to 1024\n",
+        "Batch size 16 failed, trying batch size 12\n",
+        "| WARNING: ran out of memory on GPU #2, skipping batch\n",
+        "RuntimeError: CUDA out of memory. Tried to allocate 1.50 GiB\n Skipping batch\n",
+        "Tactic Device request: 538MB Available: 166MB. Device memory is insufficient to use "
+        "tactic.\n",
+    };
+    EACH_OF (log, logs) {
+        struct oom_list *list = parse(*log);
+        if (list->found != 1 || !list->items[0].went_on)
+            fail_msg("%s: not caught", *log);
+        oom_list_fini(list);
+        test_free(list);
+    }
+    /* It did not. */
+    struct oom_list *list = parse("RuntimeError: CUDA out of memory. Tried to allocate 1.50 GiB\n "
+                                  "Skipping batch\nTraceback (most recent call last):\n");
+    assert_false(list->items[0].went_on);
     oom_list_fini(list);
     test_free(list);
 }
@@ -579,6 +792,9 @@ UNIT_TESTS(void)
         cmocka_unit_test(every_format_of_pytorch_is_read),
         cmocka_unit_test(the_back_end_of_the_driver_says_it_over_several_lines),
         cmocka_unit_test(other_frameworks_are_read),
+        cmocka_unit_test(servers_and_libraries_are_read),
+        cmocka_unit_test(a_death_for_host_memory_is_one_message),
+        cmocka_unit_test(a_quoted_failure_is_no_message),
         cmocka_unit_test(a_message_is_read_wherever_it_is_broken),
         cmocka_unit_test(clauses_may_come_in_any_order_and_a_gpu_have_no_number),
         cmocka_unit_test(a_list_as_people_paste_it_is_read),
@@ -588,6 +804,7 @@ UNIT_TESTS(void)
         cmocka_unit_test(the_same_message_again_counts_as_a_repeat),
         cmocka_unit_test(words_far_behind_belong_to_no_message),
         cmocka_unit_test(what_is_no_failure_is_no_message),
+        cmocka_unit_test(what_was_caught_says_so),
         cmocka_unit_test(a_message_deep_in_a_line_of_a_megabyte_is_found),
         cmocka_unit_test(real_messages_are_read),
     };

@@ -61,7 +61,8 @@ static void each_framework_is_known_by_its_own_words(void **state)
          OOM_CUDA},
         {"failed to allocate 2.00G (2147483648 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out "
          "of memory",
-         OOM_CUDA},
+         OOM_TENSORFLOW},
+        {"GPUassert: CUDA_ERROR_OUT_OF_MEMORY main.cu 12", OOM_CUDA},
         {"GPUassert: cudaErrorMemoryAllocation main.cu 12", OOM_CUDA},
         {"RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
          OOM_CUDA},
