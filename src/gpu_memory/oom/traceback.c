@@ -22,7 +22,7 @@ static bool holds_text(struct words words, const char *text)
 
 static struct words text_after(struct words words, const char *text)
 {
-    const char *at = memmem(words.text, words.length, text, strlen(text));
+    const char *at = words.text ? memmem(words.text, words.length, text, strlen(text)) : NULL;
     if (!at)
         return (struct words){0};
     at += strlen(text);

@@ -271,7 +271,7 @@ json_t *training_json(const struct training *training)
     struct reading of =
         state->epoch <= 0 ? bar->total : (struct reading){state->epochs, state->epochs > 0};
     return json_pack("{s:o, s:o, s:o, s:o}", "name", json_text_or_null(name), "at",
-                     json_finite(state->epoch > 0 ? state->epoch : bar->done), "of",
+                     json_finite(state->epoch <= 0 ? bar->done : state->epoch), "of",
                      json_reading_or_null(of), "share",
                      json_reading_or_null(state->share.valid ? state->share : state->inner));
 }

@@ -241,7 +241,7 @@ void watch_draw_curves(const struct watch_view *view, const struct watch_scene *
                        : "nothing of it is under way here");
         return;
     }
-    bool both = metric && (beside || area.rows >= 2 * CURVE_ROWS_MIN);
+    bool both = metric && (beside || area.rows >= (size_t)2 * CURVE_ROWS_MIN);
     if (both && beside) {
         power.columns = area.columns / 2;
         other.column += power.columns;
