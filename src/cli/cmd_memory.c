@@ -10,6 +10,7 @@
 #include "report/memory_text.h"
 #include "session/command.h"
 #include "session/message.h"
+#include "session/run_snapshot.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -178,8 +179,10 @@ static int run_memory(const struct cli_call *call)
                 call->operands.count);
         return compare_snapshots(call, &question);
     }
-    if (!snapshot_load(call->operands.items[0], &snapshot, &err))
+    AUTO_FREE char *path = run_snapshot_named(call->operands.items[0], &err);
+    if (!path || !snapshot_load(path, &snapshot, &err))
         return cli_failed(CLI_USAGE, &err);
+    question.path = strcmp(path, "-") == 0 ? question.path : path;
     return explain_snapshot(call, &question, &snapshot);
 }
 
@@ -206,7 +209,8 @@ static const struct cli_option options[OPTION_COUNT] = {
 
 static const char *const usage[] = {
     "memory SNAPSHOT.pickle [--what-if CONF]... [--cap SIZE] [--recommend]",
-    "memory SNAPSHOT.pickle --html FILE", "memory FIRST.pickle SECOND.pickle...", NULL};
+    "memory SNAPSHOT.pickle --html FILE", "memory latest", "memory FIRST.pickle SECOND.pickle...",
+    NULL};
 
 static const char *const description[] = {
     "Explains a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot()): what is allocated, "
@@ -248,6 +252,7 @@ const struct cli_command cmd_memory = {
     .summary = "where a training's GPU memory went, and what would have helped",
     .operand_min = 1,
     .operand_max = SIZE_MAX,
+    .reads_runs = true,
     .operand_name = "SNAPSHOT.pickle",
     COMMAND_TABLES,
     .run = run_memory,

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # latest: the newest run in ./results, for every command that reads a run.
+bats_require_minimum_version 1.5.0
 
 load runs
 
@@ -73,4 +74,19 @@ two_runs() {
     run "$TARE" run --resume latest
     [ "$status" -eq 2 ]
     [[ "$output" == *"latest: there is no run in "* ]]
+}
+
+@test "memory latest is the snapshot of the newest run, where it has one" {
+    two_runs
+    run -2 "$TARE" memory latest
+    [[ "$output" == *"latest: no experiment of $NEWEST has a memory_snapshot.pickle"* ]]
+    cp "$ROOT/tests/data/oom_texts/README.md" "$NEWEST/repo_net_001/memory_snapshot.pickle"
+    run -2 "$TARE" memory latest
+    is "$output" "$("$TARE" memory "$NEWEST/repo_net_001/memory_snapshot.pickle" 2>&1)"
+    ln -s ../repo_net_001/memory_snapshot.pickle "$NEWEST/repo_net_002/memory_snapshot.pickle"
+    run -2 "$TARE" memory latest
+    is "$output" "$("$TARE" memory "$NEWEST/repo_net_001/memory_snapshot.pickle" 2>&1)"
+    cp "$NEWEST/repo_net_001/memory_snapshot.pickle" "$NEWEST/repo_net_003/"
+    run -2 "$TARE" memory latest
+    [[ "$output" == *"latest: $NEWEST has 2 snapshots; name one of $NEWEST/repo_net_001/memory_snapshot.pickle, $NEWEST/repo_net_003/memory_snapshot.pickle"* ]]
 }

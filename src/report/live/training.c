@@ -263,15 +263,15 @@ json_t *training_json(const struct training *training)
 {
     const struct training_state *state = &training->state;
     const struct training_bar *bar = state->bar ? &training->bars[state->bar - 1] : NULL;
-    if (state->epoch <= 0 && !bar)
+    bool has_epoch = state->epoch > 0;
+    if (!has_epoch && !bar)
         return NULL;
-    const char *name = state->epoch <= 0               ? bar->name
+    const char *name = !has_epoch                      ? bar->name
                        : state->source == SOURCE_MARKS ? training->mark
                                                        : "epoch";
-    struct reading of =
-        state->epoch <= 0 ? bar->total : (struct reading){state->epochs, state->epochs > 0};
+    struct reading of = has_epoch ? (struct reading){state->epochs, state->epochs > 0} : bar->total;
     return json_pack("{s:o, s:o, s:o, s:o}", "name", json_text_or_null(name), "at",
-                     json_finite(state->epoch <= 0 ? bar->done : state->epoch), "of",
+                     json_finite(has_epoch ? state->epoch : bar->done), "of",
                      json_reading_or_null(of), "share",
                      json_reading_or_null(state->share.valid ? state->share : state->inner));
 }
