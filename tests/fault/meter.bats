@@ -58,7 +58,7 @@ missing = energy["missing"][0]
 assert missing["device"] == "GPU 0" and os.environ["WHY"] in missing["reason"], missing'
     "$TARE" exec --energy -- sh -c 'echo mine; exit 7' >out 2>err || code=$?
     is "$code $(cat out)" "7 mine"
-    grep -q "Not measured: GPU 0: .*$why" err
+    tr -s '\n ' '  ' <err | grep -q "Not measured: GPU 0: .*$why"
     code=0
     "$TARE" measure --for 1 >out 2>err || code=$?
     is "$code $(cat out)" "3 "
