@@ -4,9 +4,9 @@
 bats_require_minimum_version 1.5.0
 load energy
 
-# two MODEL:N...: a run of the models a (sleeps N times 0.3 s) and b (half as much again), in this order.
+# two MODEL:N...: a run of the models a (sleeps N times 0.3 s) and b (half as much again, or N times $B centiseconds), in this order.
 two() {
-    job 'shift; model=$1; shift 2; n=$1; [ "$model" = a ] && centis=$((n * 30)) || centis=$((n * 45))
+    job 'shift; model=$1; shift 2; n=$1; [ "$model" = a ] && centis=$((n * 30)) || centis=$((n * '"${B:-45}"'))
 sleep "$(printf %d.%02d $((centis / 100)) $((centis % 100)))"; echo "loss 0.5"'
     registry '"model_flag": "--model"'
     settings 1
@@ -109,12 +109,14 @@ END
 
 @test "a model that ran wholly before the other is told to be confounded with what changed in between" {
     scenario 1 'step 0 150'
+    B=120 # a difference that the delays of a busy machine do not hide
     two a:1 a:2 a:3 a:4 b:1 b:2 b:3
     run_at=$(run_dir)
     "$TARE" compare "$run_at:model=a" "$run_at:model=b" --only usable --json > compare.json
     expect compare.json "$run_at:a" "$run_at:b"
     python3 -c 'import json; got = json.load(open("compare.json")); assert got["order_confounded"] and got["a"]["n"] > got["a"]["compared"] >= 2, got'
     run -0 "$TARE" compare "$run_at:model=a" "$run_at:model=b" --only usable
+    echo "$output"
     grep -Eq '^duration_s .*  confounded with order$' <<<"$output"
     [[ "$output" == *"order confounded"* && "$output" != *"different"* ]]
 }

@@ -459,7 +459,7 @@ traced() {
         # Of a cgroup's own counter nothing is left to be said twice either.
         local counted measured
         counted=$(sed -nE 's/^tare: peak memory: ([0-9.]+ MiB).*/\1/p' "$BATS_TEST_TMPDIR/told")
-        measured=$(sed -nE 's/^ *([0-9.]+ MiB)  memory at most, .*/\1/p' "$BATS_TEST_TMPDIR/told")
+        measured=$(sed -nE 's/^ *([0-9.]+ MiB)  memory at most.*/\1/p' "$BATS_TEST_TMPDIR/told")
         [ -n "$counted" ]
         [ "$counted" = "$measured" ]
     done
