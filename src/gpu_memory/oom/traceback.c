@@ -15,14 +15,20 @@ struct words {
     size_t length;
 };
 
+/* NULL: not found. */
+static const char *find_text(struct words words, const char *text)
+{
+    return words.text ? memmem(words.text, words.length, text, strlen(text)) : NULL;
+}
+
 static bool holds_text(struct words words, const char *text)
 {
-    return memmem(words.text, words.length, text, strlen(text)) != NULL;
+    return find_text(words, text) != NULL;
 }
 
 static struct words text_after(struct words words, const char *text)
 {
-    const char *at = words.text ? memmem(words.text, words.length, text, strlen(text)) : NULL;
+    const char *at = find_text(words, text);
     if (!at)
         return (struct words){0};
     at += strlen(text);
