@@ -123,8 +123,7 @@ static struct cost cost_of(struct store *store, int64_t first, int64_t count)
         least_s = fmin(least_s, after.cpu_s - then.cpu_s);
         then = after;
     }
-    return (struct cost){after.written - before.written, after.read - before.read,
-                         PARTS * least_s};
+    return (struct cost){after.written - before.written, after.read - before.read, PARTS * least_s};
 }
 
 static void an_experiment_costs_the_same_however_many_were_before_it(void **state)
