@@ -127,6 +127,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char source[PATTERN_LENGTH_MAX + 1];
     memcpy(source, bytes, length);
     source[length] = '\0';
+    /* The name of a printed metric, no regular expression: compare_named checks those. */
+    if (strncmp(source, "named:", strlen("named:")) == 0)
+        return 0;
     struct pattern *pattern = pattern_new(source, NULL);
     struct joblog_pattern wanted[] = {{JOBLOG_METRIC, "m", source},
                                       {JOBLOG_MARK_START, "m", source}};
