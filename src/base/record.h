@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 enum record_type {
-    RECORD_TEXT,     /* char *; absent: NULL, and in JSON what is no UTF-8 */
+    RECORD_TEXT,     /* char *; absent: NULL, and in JSON invalid UTF-8 */
     RECORD_BORROWED, /* const char *: the same, not owned */
     RECORD_CHARS,    /* char[] with a NUL at the end; "" is empty */
     RECORD_NAMED,    /* an enum by its name; absent: it has none (NULL) */

@@ -98,7 +98,7 @@ struct snapshot {
  * element. */
 bool snapshot_read(const void *bytes, size_t count, struct snapshot *out, struct err *err);
 
-/* Maps the file ("-": standard input); refuses what is no regular file. What is compressed is
+/* Maps the file ("-": standard input); refuses all but regular files. What is compressed is
  * unpacked in memory, by the program of its format. */
 bool snapshot_load(const char *path, struct snapshot *out, struct err *err);
 

@@ -42,7 +42,7 @@ void record_header_fini(struct record_header *header)
 }
 
 #define HEADER(member) RECORD(struct record_header, member)
-/* A path that is no UTF-8 (it is only shown) becomes null. */
+/* A path of invalid UTF-8 (it is only shown) becomes null. */
 static const struct record_field header_fields[] = {
     HEADER(run_dir),
     HEADER(host),

@@ -96,7 +96,7 @@ struct judge_state {
     size_t next[2];   /* that which began just before it and just behind it; JUDGE_NOBODY: none */
     bool in_a_row;    /* all of its kind ran one after another, with nothing in between */
     size_t ends[2];   /* then: what ran just before and just behind them all */
-    bool doubted;     /* its data cannot be right: it is no measure for others */
+    bool doubted;     /* its data cannot be right: others are not compared with it */
     bool changed;     /* the machine changed between its kind's experiments: none is a measure */
     bool lacking;     /* files of it are not there that the folder's others have */
     bool unused, hot; /* by judge_agreement: its use of the GPU; its start */
