@@ -51,7 +51,7 @@ static char *items_of(const struct record_field *field, const void *record, size
 
 static json_t *item_json(const struct record_field *field, const void *item)
 {
-    return field->fields ? record_json(field->fields, item) : field->to(item);
+    return field->to ? field->to(item) : record_json(field->fields, item);
 }
 
 static json_t *items_json(const struct record_field *field, const char *items, size_t count)
